@@ -1,0 +1,1 @@
+export type { CloseReason, Transport, Unsubscribe } from './transport.js';

@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    // Two cores, and many tests start processes of their own: more files at once only makes them wait for each other.
+    maxWorkers: 2,
+  },
+});
