@@ -1,4 +1,15 @@
 #!/usr/bin/env node
+import { EXIT, reportError } from './exit.js';
 import { program } from './program.js';
 
-await program().parseAsync(process.argv);
+// A reader that went away (`sallyport … | head`) is no error of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT.ok);
+  throw error;
+});
+
+try {
+  await program().parseAsync(process.argv);
+} catch (error) {
+  process.exitCode = reportError(error, (line) => process.stderr.write(`${line}\n`));
+}

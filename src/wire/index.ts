@@ -1,1 +1,36 @@
+export { Inbox, type InboxFlow } from './inbox.js';
+export { DEFAULT_JSON_BUDGET, decodeJson, type JsonBudget, parseJson } from './json.js';
+export {
+  CLOSE_TIMEOUT_MS,
+  CONNECT_TIMEOUT_MS,
+  MAX_BACKLOG_BYTES,
+  MAX_DEPTH,
+  MAX_MESSAGE_BYTES,
+  MAX_VALUES,
+  PAIR_WINDOW_MESSAGES,
+  PORT_ACK_EVERY,
+  PORT_WINDOW_MESSAGES,
+  SEND_HIGH_WATER_BYTES,
+} from './limits.js';
+export { LineDecoder } from './lines.js';
+export { memoryPair } from './memory-pair.js';
+export type { MessageDecoder } from './message-decoder.js';
+export {
+  encodeJsonLine,
+  JsonLineDecoder,
+  type JsonMessageOptions,
+  type NdjsonTransportOptions,
+  ndjsonTransport,
+} from './ndjson.js';
+export { type PortLike, type PortTransportOptions, portTransport } from './port-transport.js';
+export { printable } from './printable.js';
+export { type Clock, REAL_CLOCK, type StreamTransportOptions, streamTransport } from './stream-transport.js';
 export type { CloseReason, Transport, Unsubscribe } from './transport.js';
+export {
+  type ConnectOptions,
+  openWebSocket,
+  WEBSOCKET_LIMITS,
+  type WebSocketTransportOptions,
+  webSocketBytes,
+  webSocketTransport,
+} from './websocket.js';

@@ -1,0 +1,71 @@
+import { SallyportError } from '../errors/index.js';
+import { Inbox } from './inbox.js';
+import { PAIR_WINDOW_MESSAGES } from './limits.js';
+import type { CloseReason, Transport, Unsubscribe } from './transport.js';
+
+/**
+ * Makes two transports that are each other's peer, in one process. Messages travel by reference: whoever sends one gives
+ * it away.
+ */
+export function memoryPair<A, B = A>(): [Transport<A, B>, Transport<B, A>] {
+  const left = new MemoryEnd<A, B>();
+  const right = new MemoryEnd<B, A>();
+  left.peer = right;
+  right.peer = left;
+  return [left, right];
+}
+
+class MemoryEnd<In, Out> implements Transport<In, Out> {
+  peer!: MemoryEnd<Out, In>;
+  readonly #inbox = new Inbox<In>({ pause: () => {}, resume: () => this.#release() });
+  #space: Promise<void> | undefined;
+  #releaseSpace: (() => void) | undefined;
+
+  send(message: Out): void | Promise<void> {
+    const closed = this.#inbox.closeReason;
+    if (closed) throw new SallyportError('WIRE_CLOSED', `the transport is closed: ${closed.message}`);
+    return this.peer.#accept(message);
+  }
+
+  onMessage(handler: (message: In) => void | Promise<void>): Unsubscribe {
+    return this.#inbox.onMessage(handler);
+  }
+
+  onClose(handler: (reason: CloseReason) => void): Unsubscribe {
+    return this.#inbox.onClose(handler);
+  }
+
+  close(reason = 'closed by this side'): void {
+    if (this.#inbox.closeReason) return;
+    this.#finish({ kind: 'closed', message: reason });
+    // In the order of what was sent before: the peer hears of the end after the last message.
+    queueMicrotask(() => this.peer.#finish({ kind: 'peer-closed', message: reason }));
+  }
+
+  terminate(): void {
+    this.#inbox.abort({ kind: 'terminated', message: 'terminated by this side' });
+    this.#release();
+    queueMicrotask(() => this.peer.#finish({ kind: 'peer-closed', message: 'the peer terminated the transport' }));
+  }
+
+  #accept(message: In): void | Promise<void> {
+    // A turn later, as with every other transport, so that a sender is never re-entered.
+    queueMicrotask(() => this.#inbox.push(message));
+    if (this.#inbox.waiting < PAIR_WINDOW_MESSAGES) return;
+    this.#space ??= new Promise((resolve) => {
+      this.#releaseSpace = resolve;
+    });
+    return this.#space;
+  }
+
+  #finish(reason: CloseReason): void {
+    this.#inbox.finish(reason);
+    this.#release();
+  }
+
+  #release(): void {
+    this.#releaseSpace?.();
+    this.#releaseSpace = undefined;
+    this.#space = undefined;
+  }
+}
