@@ -1,0 +1,57 @@
+import { MAX_ERROR_TEXT_CHARS } from '../limits.js';
+import { formatValue } from './format-value.js';
+import type { GuestVm, Pointer } from './guest-vm.js';
+import { dataText } from './read-value.js';
+
+/** What can be said about something a guest threw, without running any of its code. */
+export interface ErrorDescription {
+  readonly name: string;
+  readonly message: string;
+  /** The engine's stack, with the engine's line numbers. Empty for what is no error. */
+  readonly stack: string;
+}
+
+/** Describes anything that a guest can throw: errors, strings, null, proxies, objects with hostile getters. */
+export function describeError(vm: GuestVm, ptr: Pointer): ErrorDescription {
+  if (vm.kindOf(ptr) !== 'object' || vm.isProxy(ptr) || !vm.isError(ptr)) {
+    return { name: '', message: formatValue(vm, ptr, MAX_ERROR_TEXT_CHARS), stack: '' };
+  }
+  return {
+    name: inheritedText(vm, ptr, 'name') ?? 'Error',
+    message: (inheritedText(vm, ptr, 'message') ?? '').slice(0, MAX_ERROR_TEXT_CHARS),
+    stack: stackOf(vm, ptr).slice(0, MAX_ERROR_TEXT_CHARS),
+  };
+}
+
+/** A message for people: the message alone for a plain `Error`, with the name in front for the other kinds. */
+export function errorMessage({ name, message }: ErrorDescription): string {
+  if (name === '' || name === 'Error') return message === '' ? 'Error' : message;
+  return message === '' ? name : `${name}: ${message}`;
+}
+
+/** Looks a text up along the prototype chain, through data properties only. */
+function inheritedText(vm: GuestVm, start: Pointer, name: string): string | undefined {
+  let current: Pointer | undefined = vm.duplicate(start);
+  // Prototype chains of errors are three long; a guest can make one of any length.
+  for (let step = 0; step < 10 && current !== undefined; step += 1) {
+    const text = vm.isProxy(current) ? undefined : dataText(vm, current, name);
+    if (text !== undefined || vm.isProxy(current)) {
+      vm.free(current);
+      return text;
+    }
+    const next: Pointer | undefined = vm.prototypeOf(current);
+    vm.free(current);
+    current = next;
+  }
+  if (current !== undefined) vm.free(current);
+  return undefined;
+}
+
+function stackOf(vm: GuestVm, ptr: Pointer): string {
+  const own = dataText(vm, ptr, 'stack');
+  if (own !== undefined) return own;
+  const { ok, value } = vm.tryInternal('readStack', vm.duplicate(ptr));
+  const text = ok && vm.kindOf(value) === 'string' ? vm.stringOf(value) : undefined;
+  vm.free(value);
+  return text ?? '';
+}

@@ -1,0 +1,161 @@
+import type { GuestVm, Pointer } from './guest-vm.js';
+import { dataText } from './read-value.js';
+
+/** How deep a logged value is shown. */
+const MAX_SHOWN_DEPTH = 8;
+
+/** How many entries of one container are shown. */
+const MAX_SHOWN_ENTRIES = 1_000;
+
+/** Shows a value as a log line does: strings as they are, data as JSON, the rest in a readable form. */
+export function formatValue(vm: GuestVm, ptr: Pointer, maxChars: number): string {
+  if (vm.kindOf(ptr) === 'string') {
+    return vm.stringLength(ptr) > 4 * maxChars + 1024 ? longText(vm, ptr, maxChars) : (vm.stringOf(ptr) ?? '');
+  }
+  const out = new Output(maxChars);
+  write(vm, ptr, out, 0, new Set());
+  return out.text;
+}
+
+/** Collects text up to a limit, so that showing a huge value costs no more than what is kept of it. */
+class Output {
+  text = '';
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get full(): boolean {
+    return this.text.length >= this.#limit;
+  }
+
+  add(text: string): void {
+    if (!this.full) this.text += text;
+  }
+}
+
+function write(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path: Set<number>): void {
+  if (out.full) return;
+  const kind = vm.kindOf(ptr);
+  switch (kind) {
+    case 'string':
+      out.add(JSON.stringify(vm.stringOf(ptr) ?? ''));
+      return;
+    case 'number':
+      out.add(String(vm.numberOf(ptr)));
+      return;
+    case 'boolean':
+      out.add(String(vm.booleanOf(ptr)));
+      return;
+    case 'null':
+    case 'undefined':
+      out.add(kind);
+      return;
+    case 'bigint':
+    case 'symbol':
+      out.add(vm.primitiveText(ptr, kind));
+      return;
+    default:
+      writeObject(vm, ptr, out, depth, path);
+  }
+}
+
+function writeObject(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path: Set<number>): void {
+  if (vm.isProxy(ptr)) return out.add('[Proxy]');
+  if (vm.isFunction(ptr)) {
+    const name = dataText(vm, ptr, 'name');
+    return out.add(name ? `[Function ${name}]` : '[Function]');
+  }
+  if (vm.isError(ptr)) return out.add(errorText(vm, ptr));
+  const identity = vm.identity(ptr);
+  if (path.has(identity)) return out.add('[Circular]');
+  const className = vm.className(ptr);
+  if (depth >= MAX_SHOWN_DEPTH) return out.add(vm.isArray(ptr) ? '[Array]' : `[${className}]`);
+  path.add(identity);
+  if (vm.isArray(ptr)) writeArray(vm, ptr, out, depth, path);
+  else if (className === 'Object') writePlain(vm, ptr, out, depth, path);
+  else writeExotic(vm, ptr, className, out, depth, path);
+  path.delete(identity);
+}
+
+function writeArray(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path: Set<number>): void {
+  const length = vm.arrayLength(ptr);
+  out.add('[');
+  for (let index = 0; index < Math.min(length, MAX_SHOWN_ENTRIES) && !out.full; index += 1) {
+    if (index > 0) out.add(',');
+    const key = vm.newNumber(index);
+    writeEntry(vm, vm.ownData(ptr, key), out, depth, path, 'null');
+    vm.free(key);
+  }
+  if (length > MAX_SHOWN_ENTRIES) out.add(`,… ${length - MAX_SHOWN_ENTRIES} more`);
+  out.add(']');
+}
+
+function writePlain(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path: Set<number>): void {
+  const href = vm.tryInternal('hrefOf', vm.duplicate(ptr));
+  const url = href.ok && vm.kindOf(href.value) === 'string' ? vm.stringOf(href.value) : undefined;
+  vm.free(href.value);
+  if (url !== undefined) return out.add(JSON.stringify(url));
+  out.add('{');
+  let shown = 0;
+  for (const key of vm.ownKeys(ptr) ?? []) {
+    if (!out.full && shown < MAX_SHOWN_ENTRIES && vm.kindOf(key) === 'string' && vm.isEnumerable(ptr, key)) {
+      const value = vm.ownData(ptr, key);
+      // As in JSON, a property that is undefined is not shown.
+      if (typeof value === 'string' || vm.kindOf(value) !== 'undefined') {
+        out.add(`${shown > 0 ? ',' : ''}${JSON.stringify(vm.stringOf(key) ?? '')}:`);
+        writeEntry(vm, value, out, depth, path, 'undefined');
+        shown += 1;
+      } else {
+        vm.free(value);
+      }
+    }
+    vm.free(key);
+  }
+  out.add('}');
+}
+
+function writeEntry(vm: GuestVm, value: ReturnType<GuestVm['ownData']>, out: Output, depth: number, path: Set<number>, absent: string): void {
+  if (value === 'accessor') return out.add('[Getter]');
+  if (value === 'absent' || value === 'no-memory') return out.add(absent);
+  write(vm, value, out, depth + 1, path);
+  vm.free(value);
+}
+
+function writeExotic(vm: GuestVm, ptr: Pointer, className: string, out: Output, depth: number, path: Set<number>): void {
+  if (className === 'Date') {
+    const { ok, value } = vm.tryInternal('dateText', vm.duplicate(ptr));
+    out.add(ok ? JSON.stringify(vm.stringOf(value) ?? '') : '[Date]');
+    vm.free(value);
+    return;
+  }
+  if (className !== 'Map' && className !== 'Set') return out.add(`[${className}]`);
+  const { ok, value } = vm.tryInternal(className === 'Map' ? 'mapEntries' : 'setValues', vm.duplicate(ptr));
+  if (ok) {
+    out.add(`${className}(${vm.arrayLength(value)}) `);
+    writeArray(vm, value, out, depth, path);
+  } else {
+    out.add(`[${className}]`);
+  }
+  vm.free(value);
+}
+
+function errorText(vm: GuestVm, ptr: Pointer): string {
+  const message = dataText(vm, ptr, 'message') ?? '';
+  const name = dataText(vm, ptr, 'name') ?? inheritedName(vm, ptr) ?? 'Error';
+  return message === '' ? name : `${name}: ${message}`;
+}
+
+function inheritedName(vm: GuestVm, ptr: Pointer): string | undefined {
+  const prototype = vm.prototypeOf(ptr);
+  if (prototype === undefined) return undefined;
+  const name = dataText(vm, prototype, 'name') ?? (vm.isProxy(prototype) ? undefined : inheritedName(vm, prototype));
+  vm.free(prototype);
+  return name;
+}
+
+/** The start of a string that is far longer than what is kept. */
+function longText(vm: GuestVm, ptr: Pointer, maxChars: number): string {
+  return (vm.stringOf(ptr) ?? '').slice(0, maxChars);
+}

@@ -1,0 +1,56 @@
+/** How long a guest may run, from `started` to its end, waiting for tools included. */
+export const DEFAULT_TIMEOUT_MS = 5_000;
+
+/** The longest time limit that can be asked for: one hour. */
+export const MAX_TIMEOUT_MS = 60 * 60 * 1000;
+
+/** How much a guest may allocate. */
+export const DEFAULT_MEMORY_LIMIT_BYTES = 64 * 1024 * 1024;
+
+/** Below this no useful program runs: the program itself, its promise and one small value need some 20 KiB. */
+export const MIN_MEMORY_LIMIT_BYTES = 64 * 1024;
+
+/** The engine addresses 32 bits; half of that leaves room for its own bookkeeping. */
+export const MAX_MEMORY_LIMIT_BYTES = 2 * 1024 * 1024 * 1024;
+
+/** How many lines of log are kept, the earliest. */
+export const DEFAULT_MAX_LOG_LINES = 100;
+export const MAX_LOG_LINES = 1_000_000;
+
+/** How many UTF-16 units of log are kept over all lines. */
+export const DEFAULT_MAX_LOG_CHARS = 64_000;
+export const MAX_LOG_CHARS = 64 * 1024 * 1024;
+
+/** The largest program, in UTF-8 bytes. */
+export const DEFAULT_MAX_CODE_BYTES = 1024 * 1024;
+
+/** The most stack the engine may use: 1,000 plain calls deep. Its frames take up to fifteen times that on the host's stack. */
+export const ENGINE_STACK_BYTES = 256 * 1024;
+
+/** The same for a guest that runs on the caller's own stack of 984 KiB. */
+export const INLINE_STACK_BYTES = 64 * 1024;
+
+/** The host stack that goes with {@link ENGINE_STACK_BYTES}, in MiB for a thread and in KiB for a process. */
+export const THREAD_STACK_MIB = 16;
+export const PROCESS_STACK_KIB = 6 * 1024;
+
+/** An engine whose heap grew beyond this is thrown away after the run: copying it back would cost more than a new one. */
+export const MAX_IDLE_HEAP_BYTES = 8 * 1024 * 1024;
+
+/** How many timers of one run may be pending. */
+export const MAX_PENDING_TIMERS = 10_000;
+
+/** How many tool calls of one run may be in flight. */
+export const MAX_PENDING_TOOL_CALLS = 10_000;
+
+/** How many jobs of the guest run before the clock is looked at. */
+export const JOBS_PER_CLOCK_CHECK = 64;
+
+/** How much of an error's message or stack travels, in UTF-16 units. */
+export const MAX_ERROR_TEXT_CHARS = 8_192;
+
+/** How long after the time limit an answer may come before the shell around the guest is killed. */
+export const KILL_GRACE_MS = 250;
+
+/** How long a runner may take from being asked to `started`. */
+export const START_TIMEOUT_MS = 10_000;
