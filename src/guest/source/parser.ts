@@ -29,6 +29,8 @@ const BIND_LEXICAL = 2;
 const BIND_FUNCTION = 3;
 const BIND_SIMPLE_CATCH = 4;
 
+const PATTERN_WEIGHT = 4;
+
 const LEXICAL = 1;
 const VAR = 2;
 const FUNCTION = 4;
@@ -107,10 +109,12 @@ export function asyncBody(Base: typeof AcornParser): typeof AcornParser {
 
     override parseBindingAtom(...rest: unknown[]) {
       this.#step();
+      // The engine looks ahead over at most 255 brackets to tell a pattern from an expression.
+      this.#depth += PATTERN_WEIGHT - 1;
       try {
         return super.parseBindingAtom(...rest);
       } finally {
-        this.#depth--;
+        this.#depth -= PATTERN_WEIGHT;
       }
     }
   };

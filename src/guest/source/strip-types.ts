@@ -48,7 +48,12 @@ const NEEDS_CODE: Readonly<Record<string, string>> = {
 
 const NAMESPACE = '`namespace` with values is not available: types are stripped, not compiled; use an object';
 const TYPE_ONLY_STATEMENTS = new Set(['TSInterfaceDeclaration', 'TSTypeAliasDeclaration', 'TSDeclareFunction']);
-const TYPE_ONLY_PARTS = new Set(['TSTypeAnnotation', 'TSTypeParameterDeclaration', 'TSTypeParameterInstantiation']);
+const TYPE_ONLY_PARTS = new Set([
+  'TSTypeAnnotation',
+  'TSTypeParameterDeclaration',
+  'TSTypeParameterInstantiation',
+  'TSExpressionWithTypeArguments',
+]);
 const MODIFIERS = new Set(['public', 'private', 'protected', 'readonly', 'override', 'abstract', 'declare']);
 const WORD = /[\p{ID_Continue}$\u200c\u200d]+/uy;
 const GAP = /(?:\s|\/\/[^\n\r\u2028\u2029]*|\/\*[\s\S]*?\*\/)*/y;
@@ -154,7 +159,7 @@ class Stripper {
         return undefined;
       case 'VariableDeclarator': {
         const id = nodeOf(node['id']);
-        if (node['definite'] === true && id !== undefined) this.#blankMark(this.#bindingEnd(id), '!');
+        if (node['definite'] === true && id !== undefined) this.#blankMark(this.#nameEnd(id), '!');
         return undefined;
       }
       case 'FunctionDeclaration':
@@ -177,8 +182,8 @@ class Stripper {
             `this TypeScript construct (${node.type.slice(2)}) is not available: write it in JavaScript`,
           );
         }
-        if (node['optional'] === true && (node.type === 'Identifier' || node.type.endsWith('Pattern'))) {
-          this.#blankMark(this.#bindingEnd(node), '?');
+        if (node['optional'] === true && node.type === 'Identifier') {
+          this.#blankMark(this.#nameEnd(node), '?');
         }
         return undefined;
     }
@@ -232,16 +237,10 @@ class Stripper {
     if (this.code[node.end - 1] !== ';') this.#open.add(node.end);
   }
 
-  /** Find where a binding ends, without the mark and the type behind it. */
-  #bindingEnd(node: TypedNode): number {
-    if (node.type === 'Identifier') {
-      WORD.lastIndex = node.start;
-      return node.start + (WORD.exec(this.code)?.[0].length ?? 0);
-    }
-    const items = [...nodesOf(node['properties']), ...nodesOf(node['elements'])];
-    let at = this.#skipGap(items.at(-1)?.end ?? node.start + 1);
-    while (this.code[at] === ',') at = this.#skipGap(at + 1);
-    return at + 1;
+  /** Find where a name ends, without the mark and the type behind it. */
+  #nameEnd(node: TypedNode): number {
+    WORD.lastIndex = node.start;
+    return node.start + (WORD.exec(this.code)?.[0].length ?? 0);
   }
 
   #visitParameters(node: TypedNode): void {
