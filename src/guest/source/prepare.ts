@@ -74,16 +74,18 @@ function attempt<T>(code: string, step: () => T): Attempt<T> {
   }
 }
 
+/** Say what an author most likely did, where the bare error would not tell. */
+function hintFor(code: string, fault: Pick<Fault, 'offset' | 'message'>): string {
+  if (!fault.message.startsWith('SyntaxError')) return '';
+  if (/^[ \t]*```/m.test(code)) return '; send the code alone, without Markdown around it';
+  const isObject = code[fault.offset] === ':' && /^\s*\{\s*["']/.test(code);
+  return isObject ? '; put parentheses around an object that is the value' : '';
+}
+
 function refuse(code: string, fault: Pick<Fault, 'offset' | 'message'>): PreparedSource {
   const { line, column } = positionAt(code, fault.offset);
-  const hint =
-    fault.message.startsWith('SyntaxError') && /^[ \t]*```/m.test(code)
-      ? '; send the code alone, without Markdown around it'
-      : '';
-  return {
-    ok: false,
-    error: { message: `${fault.message} (${line}:${column}), line ${line}, column ${column}${hint}`, line, column },
-  };
+  const message = `${fault.message} (${line}:${column}), line ${line}, column ${column}${hintFor(code, fault)}`;
+  return { ok: false, error: { message, line, column } };
 }
 
 function finish(code: string, program: Program, typescript: boolean): PreparedSource {

@@ -69,6 +69,7 @@ function isTypeOnlyStatement(node: TypedNode): boolean {
       const areTypes = specifiers.length > 0 && specifiers.every((specifier) => specifier['importKind'] === 'type');
       return node['importKind'] === 'type' || areTypes;
     }
+    case 'ExportDefaultDeclaration':
     case 'ExportNamedDeclaration': {
       const declaration = nodeOf(node['declaration']);
       return node['exportKind'] === 'type' || (declaration !== undefined && isTypeOnlyStatement(declaration));
@@ -92,6 +93,8 @@ class Stripper {
   readonly #blanks: Blank[] = [];
   /** Statements and fields that end without a semicolon. */
   readonly #open = new Set<number>();
+  /** Declarations in the head of a loop, which no semicolon may end early. */
+  readonly #loopHeads = new Set<Node>();
 
   constructor(readonly code: string) {}
 
@@ -152,6 +155,13 @@ class Stripper {
         if (node.type === 'ArrowFunctionExpression') return this.#visitArrow(node);
         this.#noteEnd(node);
         return undefined;
+      case 'ForStatement':
+      case 'ForInStatement':
+      case 'ForOfStatement': {
+        const head = nodeOf(node['init'] ?? node['left']);
+        if (head !== undefined) this.#loopHeads.add(head);
+        return undefined;
+      }
       case 'VariableDeclaration':
       case 'ReturnStatement':
       case 'ThrowStatement':
@@ -234,7 +244,7 @@ class Stripper {
   }
 
   #noteEnd(node: TypedNode): void {
-    if (this.code[node.end - 1] !== ';') this.#open.add(node.end);
+    if (this.code[node.end - 1] !== ';' && !this.#loopHeads.has(node)) this.#open.add(node.end);
   }
 
   /** Find where a name ends, without the mark and the type behind it. */

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the programs under test hold templates.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_MAX_CODE_BYTES } from '../../../src/guest/limits.js';
@@ -215,6 +216,7 @@ describe('a refusal', () => {
     ['\n\nfoo(]', 3, 5, "Unexpected token ']' (3:5)"],
     ['a\r\nb c', 2, 3, "Unexpected token 'c'"],
     ['a\u2028b c', 2, 3, "Unexpected token 'c'"],
+    ['{"a": 1}', 1, 5, 'parentheses around an object'],
     ['foo(', 1, 5, 'Unexpected end of the program'],
     ['"abc', 1, 1, 'Unterminated string'],
     ['let a;\nlet a;', 2, 5, "Identifier 'a' has already been declared"],

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the programs under test hold templates.
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_MAX_CODE_DEPTH } from '../../../src/guest/limits.js';
 import { prepareSource } from '../../../src/guest/source/index.js';
@@ -86,6 +87,10 @@ const CORPUS: [string, unknown][] = [
   ['const o = { m<T>(this: any, a: T): T { return a }, get g(): number { return 1 } }; o.m(5)', 5],
   ['try { throw 1 } catch (e: unknown) { return e as number }', 1],
   ['let n = 0; for (const x of [1, 2] as number[]) n += x; n', 3],
+  ['for (var i = 0 as number; i < 3; i++) if (i === 2) return i', 2],
+  ['for (var o: any of [4]) return o', 4],
+  ['if (false) 1 as any; else 2 as any\n(3)', 3],
+  ['export default interface A {}\n5', 5],
   ['for (let i: number = 0; i < 3; i++) if (i === 2) return i', 2],
   ['const { a, b }: { a: number; b?: string } = { a: 1 }; a', 1],
   ['const f = ({ a }: { a: number }, [b]: number[] = [2]) => a + b; f({ a: 1 })', 3],
