@@ -116,14 +116,28 @@ function writePlain(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path:
   out.add('}');
 }
 
-function writeEntry(vm: GuestVm, value: ReturnType<GuestVm['ownData']>, out: Output, depth: number, path: Set<number>, absent: string): void {
+function writeEntry(
+  vm: GuestVm,
+  value: ReturnType<GuestVm['ownData']>,
+  out: Output,
+  depth: number,
+  path: Set<number>,
+  absent: string,
+): void {
   if (value === 'accessor') return out.add('[Getter]');
   if (value === 'absent' || value === 'no-memory') return out.add(absent);
   write(vm, value, out, depth + 1, path);
   vm.free(value);
 }
 
-function writeExotic(vm: GuestVm, ptr: Pointer, className: string, out: Output, depth: number, path: Set<number>): void {
+function writeExotic(
+  vm: GuestVm,
+  ptr: Pointer,
+  className: string,
+  out: Output,
+  depth: number,
+  path: Set<number>,
+): void {
   if (className === 'Date') {
     const { ok, value } = vm.tryInternal('dateText', vm.duplicate(ptr));
     out.add(ok ? JSON.stringify(vm.stringOf(value) ?? '') : '[Date]');

@@ -23,7 +23,18 @@ export interface GuestHooks {
 }
 
 /** The functions of the prelude that the host calls. */
-type Internal = 'seed' | 'install' | 'makeError' | 'fire' | 'parse' | 'readStack' | 'dateText' | 'mapEntries' | 'setValues' | 'hrefOf' | 'globals';
+type Internal =
+  | 'seed'
+  | 'install'
+  | 'makeError'
+  | 'fire'
+  | 'parse'
+  | 'readStack'
+  | 'dateText'
+  | 'mapEntries'
+  | 'setValues'
+  | 'hrefOf'
+  | 'globals';
 type Landmark = 'objectPrototype' | 'arrayPrototype' | 'internalErrorPrototype';
 
 /** The guest's engine gave up in a way that leaves its heap unusable: the instance must be thrown away. */
@@ -95,7 +106,19 @@ export class GuestVm {
     const factory = vm.evalCode(PRELUDE_SOURCE, PRELUDE_FILE);
     const table = vm.callFunction(factory, vm.undefined, host);
     const pick = (name: string): JSValueHandle => table.getProp(name);
-    const functions: Internal[] = ['seed', 'install', 'makeError', 'fire', 'parse', 'readStack', 'dateText', 'mapEntries', 'setValues', 'hrefOf', 'globals'];
+    const functions: Internal[] = [
+      'seed',
+      'install',
+      'makeError',
+      'fire',
+      'parse',
+      'readStack',
+      'dateText',
+      'mapEntries',
+      'setValues',
+      'hrefOf',
+      'globals',
+    ];
     const landmarks: Landmark[] = ['objectPrototype', 'arrayPrototype', 'internalErrorPrototype'];
     this.#internals = new Map(functions.map((name) => [name, pick(name).ptr]));
     this.#landmarks = new Map(landmarks.map((name) => [name, this.#exports.qjs_get_value_ptr(pick(name).ptr)]));

@@ -19,7 +19,12 @@ export type ReadResult =
  * Copies a value out of a guest, if it is transport-safe. It looks at the heap from outside: no getter, trap, `toJSON` or
  * replaced intrinsic of the guest runs or matters.
  */
-export function readValue(vm: GuestVm, ptr: Pointer, root: string, budget: ReadBudget = DEFAULT_READ_BUDGET): ReadResult {
+export function readValue(
+  vm: GuestVm,
+  ptr: Pointer,
+  root: string,
+  budget: ReadBudget = DEFAULT_READ_BUDGET,
+): ReadResult {
   try {
     return { ok: true, value: new Reader(vm, budget).read(ptr, root, 0) };
   } catch (error) {
@@ -107,7 +112,9 @@ class Reader {
       throw new Refusal(`${path}: array without a prototype`);
     }
     const plain = vm.isLandmark(prototype, landmark);
-    const name = plain ? '' : (dataNamed(vm, prototype, 'constructor', (constructor) => dataText(vm, constructor, 'name')) ?? '');
+    const name = plain
+      ? ''
+      : (dataNamed(vm, prototype, 'constructor', (constructor) => dataText(vm, constructor, 'name')) ?? '');
     vm.free(prototype);
     if (!plain) throw new Refusal(`${path}: ${name === '' ? 'class instance' : `instance of ${name.slice(0, 100)}`}`);
   }
@@ -165,12 +172,18 @@ function member(name: string): string {
 
 function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
   // Plain assignment would call the setter of `__proto__`.
-  if (key === '__proto__') Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+  if (key === '__proto__')
+    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
   else object[key] = value;
 }
 
 /** Reads an own data property by name, and hands it to `use`. Undefined when there is none. */
-export function dataNamed<T>(vm: GuestVm, ptr: Pointer, name: string, use: (value: Pointer) => T | undefined): T | undefined {
+export function dataNamed<T>(
+  vm: GuestVm,
+  ptr: Pointer,
+  name: string,
+  use: (value: Pointer) => T | undefined,
+): T | undefined {
   if (vm.kindOf(ptr) !== 'object' || vm.isProxy(ptr)) return undefined;
   const key = vm.newString(name);
   const found = vm.ownData(ptr, key);
