@@ -1,0 +1,19 @@
+/** Every limit of the wire room, with its reason. Each can be set per transport or per call. */
+
+/** Largest frame payload, either way. 16 MiB holds any sensible call, and is what one peer can make a host buffer. */
+export const MAX_FRAME_BYTES = 16 * 1024 * 1024;
+
+/** How long a frame may take from its first byte to its last. 16 MiB in 10 s is 1.6 MiB/s: slow even for a loaded pipe. */
+export const FRAME_TIMEOUT_MS = 10_000;
+
+/** Deepest nesting of arrays and maps. Real messages stay below 20; code that walks a value recursively is safe at 64. */
+export const MAX_DEPTH = 64;
+
+/** The most that a depth limit can be raised to: the codecs recurse per level, and 512 levels use a tenth of the stack. */
+export const DEPTH_CEILING = 512;
+
+/** Most values in one message, containers included. At ~64 bytes of heap each, one message costs at most ~16 MiB. */
+export const MAX_VALUES = 256 * 1024;
+
+/** Most bytes that wait for a peer that does not read: four frames of the largest size. */
+export const MAX_BACKLOG_BYTES = 4 * MAX_FRAME_BYTES;
