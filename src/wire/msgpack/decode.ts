@@ -13,10 +13,10 @@ import {
   trailing,
   truncated,
 } from './refusals.js';
-import { decodeText } from './text.js';
+import { decodeText, SHORT_TEXT_BYTES, shortAscii } from './text.js';
 import type { WireMap, WireValue } from './wire-value.js';
 
-const NOTHING = Buffer.alloc(0);
+const NOTHING = new Uint8Array(0);
 const TWO_32 = 0x1_0000_0000;
 /** A small binary is copied by a loop: faster than the view that `set` would need. */
 const LOOP_COPY_BYTES = 32;
@@ -34,7 +34,9 @@ const littleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
  * It never runs code of anyone else, so one decoder serves all callers.
  */
 class Decoder {
-  private source: Buffer = NOTHING;
+  private source: Uint8Array = NOTHING;
+  /** The source with the methods of a `Buffer`, made when a text needs it. */
+  private buffer: Buffer | undefined;
   private position = 0;
   private end = 0;
   private depthLimit = 0;
@@ -44,7 +46,7 @@ class Decoder {
 
   decode(bytes: Uint8Array, budget: DecodeBudget): WireValue {
     if (bytes.length > budget.bytes) throw tooManyBytes(bytes.length, budget.bytes);
-    this.source = bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.source = bytes;
     this.position = 0;
     this.end = bytes.length;
     this.depthLimit = budget.depth;
@@ -58,6 +60,7 @@ class Decoder {
     } finally {
       // The input must not live on until the next message comes.
       this.source = NOTHING;
+      this.buffer = undefined;
     }
   }
 
@@ -183,9 +186,19 @@ class Decoder {
 
   private text(length: number): string {
     const start = this.take(length);
-    const text = decodeText(this.source, start, start + length);
+    const end = start + length;
+    const text =
+      (length <= SHORT_TEXT_BYTES ? shortAscii(this.source, start, end) : undefined) ??
+      decodeText(this.asBuffer(), start, end);
     if (text === undefined) throw badUtf8(start);
     return text;
+  }
+
+  private asBuffer(): Buffer {
+    const { source } = this;
+    this.buffer ??=
+      source instanceof Buffer ? source : Buffer.from(source.buffer, source.byteOffset, source.byteLength);
+    return this.buffer;
   }
 
   /** Copies a binary: a view would change when the buffer that was read into is used again. */

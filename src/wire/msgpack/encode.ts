@@ -17,7 +17,9 @@ const SCRATCH_BYTES = 16 * 1024;
 /** A scratch buffer that one large message has blown up is given back, so that it does not stay for good. */
 const KEEP_SCRATCH_BYTES = 1024 * 1024;
 /** Up to here a loop in JavaScript writes text faster than the call into the runtime. */
-const INLINE_CHARACTERS = 48;
+const INLINE_CHARACTERS = 64;
+/** Typed arrays up to here live on the heap of V8 and cost next to nothing. */
+const ON_HEAP_BYTES = 64;
 const TWO_32 = 0x1_0000_0000;
 
 const floatBytes = new Uint8Array(8);
@@ -29,7 +31,9 @@ class Unserializable extends Error {}
 
 /** Writes one value at a time into a scratch buffer that is used again. */
 class Encoder {
-  private scratch: Buffer = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+  private scratch = new Uint8Array(SCRATCH_BYTES);
+  /** The same memory, with the methods of a `Buffer`. */
+  private buffer = bufferOf(this.scratch);
   private position = 0;
   private depthLimit = 0;
   private byteLimit = 0;
@@ -43,19 +47,23 @@ class Encoder {
     try {
       this.value(value, 0);
       if (this.position > this.byteLimit) throw this.tooLarge();
-      if (start === FRAME_HEADER_BYTES) this.header(this.position - start);
-      return copyOf(this.scratch, this.position);
+      return start === 0 ? this.scratch.slice(0, this.position) : this.frame();
     } catch (error) {
       if (error instanceof Unserializable) throw notSerializable(value, this.depthLimit, error.message);
       throw error;
     } finally {
-      if (this.scratch.length > KEEP_SCRATCH_BYTES) this.scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+      if (this.scratch.length > KEEP_SCRATCH_BYTES) this.use(new Uint8Array(SCRATCH_BYTES));
     }
   }
 
-  private header(length: number): void {
+  /** Fills in the header. A frame goes to a stream, so it may come from the pool of Node: far cheaper than memory of its own. */
+  private frame(): Uint8Array {
     this.scratch[0] = FRAME_VERSION;
-    this.put32(1, length);
+    this.put32(1, this.position - FRAME_HEADER_BYTES);
+    if (this.position <= ON_HEAP_BYTES) return this.scratch.slice(0, this.position);
+    const frame = Buffer.allocUnsafe(this.position);
+    this.buffer.copy(frame, 0, 0, this.position);
+    return frame;
   }
 
   private value(value: unknown, depth: number): void {
@@ -162,7 +170,7 @@ class Encoder {
       this.scratch[this.position++] = 0xd9;
       this.scratch[this.position++] = size;
     } else this.count(0xda, size);
-    this.position += this.scratch.write(text, this.position, size, 'utf8');
+    this.position += this.buffer.write(text, this.position, size, 'utf8');
   }
 
   private binary(bytes: Uint8Array): void {
@@ -277,9 +285,14 @@ class Encoder {
   private grow(needed: number): void {
     // A reservation is an upper bound, so room for a little more than the limit must be there.
     if (needed > this.byteLimit + 5 + INLINE_CHARACTERS * 3) throw this.tooLarge();
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.scratch.length * 2));
+    const larger = new Uint8Array(Math.max(needed, this.scratch.length * 2));
     larger.set(this.scratch.subarray(0, this.position));
-    this.scratch = larger;
+    this.use(larger);
+  }
+
+  private use(scratch: Uint8Array<ArrayBuffer>): void {
+    this.scratch = scratch;
+    this.buffer = bufferOf(scratch);
   }
 
   private tooLarge(): SallyportError {
@@ -290,11 +303,8 @@ class Encoder {
   }
 }
 
-/** Copies the start of the scratch buffer into memory of its own: a view would show, and lose, other messages. */
-function copyOf(scratch: Buffer, length: number): Uint8Array {
-  const copy = new Uint8Array(length);
-  copy.set(length === scratch.length ? scratch : scratch.subarray(0, length));
-  return copy;
+function bufferOf(bytes: Uint8Array<ArrayBuffer>): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 // A getter or proxy inside a value runs code while it is encoded, and that code may encode something itself: whoever

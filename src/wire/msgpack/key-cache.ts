@@ -30,7 +30,10 @@ export class KeyCache {
 
   private remember(slot: number, source: Uint8Array, start: number, end: number): string | undefined {
     const text = shortAscii(source, start, end);
-    if (text !== undefined) this.slots[slot] = { bytes: Uint8Array.from(source.subarray(start, end)), text };
+    if (text === undefined) return undefined;
+    const bytes = new Uint8Array(end - start);
+    for (let index = 0; index < bytes.length; index += 1) bytes[index] = source[start + index]!;
+    this.slots[slot] = { bytes, text: intern(text) };
     return text;
   }
 }
@@ -39,4 +42,9 @@ function matches(key: Uint8Array, source: Uint8Array, start: number, length: num
   if (key.length !== length) return false;
   for (let index = 0; index < length; index += 1) if (key[index] !== source[start + index]) return false;
   return true;
+}
+
+/** Gives the copy of a string that V8 uses for property names, which it need not look up again when it sets one. */
+function intern(text: string): string {
+  return Object.keys({ [text]: 0 })[0] ?? text;
 }

@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer';
 
 /** Up to here a loop in JavaScript beats the call into the runtime. */
-const INLINE_BYTES = 16;
+export const SHORT_TEXT_BYTES = 16;
 /** Up to here a loop finds out faster than the runtime that all bytes are ASCII. */
 const SCAN_BYTES = 64;
 
@@ -11,9 +11,7 @@ const { fromCharCode } = String;
 
 /** Decodes strict UTF-8; `undefined` says that it is not. */
 export function decodeText(bytes: Buffer, start: number, end: number): string | undefined {
-  const length = end - start;
-  if (length <= INLINE_BYTES) return shortAscii(bytes, start, end) ?? decodeUtf8(bytes, start, end);
-  const ascii = length <= SCAN_BYTES ? scanAscii(bytes, start, end) : isAscii(bytes.subarray(start, end));
+  const ascii = end - start <= SCAN_BYTES ? scanAscii(bytes, start, end) : isAscii(bytes.subarray(start, end));
   return ascii ? bytes.toString('latin1', start, end) : decodeUtf8(bytes, start, end);
 }
 
