@@ -25,6 +25,7 @@ const MESSAGES = {
     },
     5_000,
   ],
+  // Decoding it copies here, so that it outlives the read buffer; the other two hand out a view.
   'a chunk of 1 KB': [{ id: 's1', type: 3, chunk: new Uint8Array(1024).fill(7) }, 5_000],
   '2,000 records': [
     {

@@ -1,4 +1,4 @@
-export type { FrameTransportLimits, FrameTransportOptions } from './frame-transport.js';
+export type { FrameClock, FrameTransportLimits, FrameTransportOptions } from './frame-transport.js';
 export { frameTransport } from './frame-transport.js';
 export { FRAME_HEADER_BYTES, FRAME_VERSION, FrameDecoder } from './frames.js';
 export { FRAME_TIMEOUT_MS, MAX_BACKLOG_BYTES, MAX_DEPTH, MAX_FRAME_BYTES, MAX_VALUES } from './limits.js';

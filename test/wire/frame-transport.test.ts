@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Duplex, PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
@@ -334,6 +335,24 @@ describe('frameTransport', () => {
       await closed;
       await expect(wait).rejects.toMatchObject({ code: 'WIRE_CLOSED' });
     }
+  });
+
+  it('loses nothing of a child that has exited before anybody listens', async () => {
+    const bytes = JSON.stringify([...Buffer.concat([encodeFrame('one'), encodeFrame('x'.repeat(20_000))])]);
+    const child = spawn(process.execPath, ['-e', `process.stdout.write(Buffer.from(${bytes}))`], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const transport = frameTransport<WireValue, unknown>({
+      readable: child.stdout,
+      writable: child.stdin,
+      decode: (payload) => decodeMessagePack(payload),
+      encode: encodeFrame,
+    });
+    await once(child, 'exit');
+    await nextTurn();
+    const closed = new Promise<CloseReason>((resolve) => transport.onClose(resolve));
+    expect(await collect(transport, 2)).toEqual(['one', 'x'.repeat(20_000)]);
+    expect(await closed).toMatchObject({ kind: 'peer-closed' });
   });
 
   it('hears nothing more after it has unsubscribed', async () => {

@@ -1,4 +1,5 @@
 import { SallyportError } from '../../errors/index.js';
+import { FRAME_HEADER_BYTES, FRAME_VERSION } from '../frames.js';
 import { DEPTH_CEILING, MAX_DEPTH, MAX_FRAME_BYTES } from '../limits.js';
 import { fitsIn64Bits, isPlainObject, isWellFormed, notSerializable } from './unserializable.js';
 
@@ -8,10 +9,6 @@ export interface EncodeOptions {
   /** Most bytes of output, without the frame header. Default: 16 MiB. It also stops a value that shares its parts and would explode. */
   readonly bytes?: number;
 }
-
-/** A version byte and the length of the payload, as `frames.ts` reads them. */
-const FRAME_HEADER_BYTES = 5;
-const FRAME_VERSION = 1;
 
 const SCRATCH_BYTES = 16 * 1024;
 /** A scratch buffer that one large message has blown up is given back, so that it does not stay for good. */
@@ -326,7 +323,10 @@ export function encodeMessagePack(value: unknown, options?: EncodeOptions): Uint
   return run(value, options, 0);
 }
 
-/** Encodes a value as one whole frame, header included, without another copy. */
+/**
+ * Encodes a value as one whole frame, header included, without another copy. It is meant for a stream: its memory may be
+ * shared with other buffers of this process, so post `encodeMessagePack` to a worker instead.
+ */
 export function encodeFrame(value: unknown, options?: EncodeOptions): Uint8Array {
   return run(value, options, FRAME_HEADER_BYTES);
 }
