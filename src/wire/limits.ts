@@ -9,10 +9,10 @@ export const FRAME_TIMEOUT_MS = 10_000;
 /** Deepest nesting of arrays and maps. Real messages stay below 20; code that walks a value recursively is safe at 64. */
 export const MAX_DEPTH = 64;
 
-/** The most that a depth limit can be raised to: the codecs recurse per level, and 512 levels use a tenth of the stack. */
+/** The most that a depth limit can be raised to: the codecs recurse, and 512 levels take 150 to 200 KB of a stack of 984 KB. */
 export const DEPTH_CEILING = 512;
 
-/** Most values in one message, containers included. At ~64 bytes of heap each, one message costs at most ~16 MiB. */
+/** Most values in one message, containers included. As empty maps they take 17 MiB of heap, as empty binaries 49 MiB. */
 export const MAX_VALUES = 256 * 1024;
 
 /** Most bytes that wait for a peer that does not read: four frames of the largest size. */
