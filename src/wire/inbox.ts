@@ -8,6 +8,8 @@ export interface InboxFlow {
   pause(): void;
   /** Read on. */
   resume(): void;
+  /** A handler threw or rejected: what it failed to handle cannot be handled by anybody else, so the transport ends. */
+  fail(error: Error): void;
 }
 
 /**
@@ -122,27 +124,36 @@ export class Inbox<In> {
 
   #deliver(message: In): void {
     let pending: Promise<void>[] | undefined;
-    for (const handler of this.#messageHandlers) {
-      const result = handler(message);
-      if (result instanceof Promise) {
-        pending ??= [];
-        pending.push(result);
+    try {
+      for (const handler of this.#messageHandlers) {
+        const result = handler(message);
+        if (result instanceof Promise) {
+          pending ??= [];
+          pending.push(result);
+        }
       }
+    } catch (error) {
+      this.#failed(error);
     }
     if (pending) this.#hold(pending);
   }
 
   #hold(pending: Promise<void>[]): void {
     this.#held = true;
-    const release = () => {
+    const release = (): void => {
       this.#held = false;
       this.#drain();
     };
-    // A handler that fails has failed its own caller; the transport goes on, and the failure stays visible.
     Promise.all(pending).then(release, (error: unknown) => {
+      this.#failed(error);
       release();
-      throw error;
     });
+  }
+
+  #failed(error: unknown): void {
+    this.#queue = [];
+    this.#head = 0;
+    this.#flow.fail(error instanceof Error ? error : new Error(String(error)));
   }
 
   #signalFlow(): void {

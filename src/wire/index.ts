@@ -1,10 +1,17 @@
+export type { FrameTransportLimits, FrameTransportOptions } from './frame-transport.js';
+export { frameTransport } from './frame-transport.js';
+export { FRAME_HEADER_BYTES, FRAME_VERSION, FrameDecoder } from './frames.js';
 export { Inbox, type InboxFlow } from './inbox.js';
 export { DEFAULT_JSON_BUDGET, decodeJson, type JsonBudget, parseJson } from './json.js';
 export {
   CLOSE_TIMEOUT_MS,
   CONNECT_TIMEOUT_MS,
+  DEPTH_CEILING,
+  FRAME_TIMEOUT_MS,
+  LAST_WORDS_MS,
   MAX_BACKLOG_BYTES,
   MAX_DEPTH,
+  MAX_FRAME_BYTES,
   MAX_MESSAGE_BYTES,
   MAX_VALUES,
   PAIR_WINDOW_MESSAGES,
@@ -15,6 +22,10 @@ export {
 export { LineDecoder } from './lines.js';
 export { memoryPair } from './memory-pair.js';
 export type { MessageDecoder } from './message-decoder.js';
+export { decodeMessagePack } from './msgpack/decode.js';
+export type { DecodeBudget } from './msgpack/decode-budget.js';
+export { type EncodeOptions, encodeFrame, encodeMessagePack } from './msgpack/encode.js';
+export type { WireMap, WireValue } from './msgpack/wire-value.js';
 export {
   encodeJsonLine,
   JsonLineDecoder,

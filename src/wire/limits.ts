@@ -1,14 +1,25 @@
-/** How deep a decoded document may nest. Real messages stay below 10; 64 keeps every recursive consumer far from the stack's end. */
+/** Every limit of the wire room, with its reason. Each can be set per transport or per call. */
+
+/** Largest frame payload, either way. 16 MiB holds any sensible call, and is what one peer can make a host buffer. */
+export const MAX_FRAME_BYTES = 16 * 1024 * 1024;
+
+/** How long a frame may take from its first byte to its last. 16 MiB in 10 s is 1.6 MiB/s: slow even for a loaded pipe. */
+export const FRAME_TIMEOUT_MS = 10_000;
+
+/** Deepest nesting of arrays and maps. Real messages stay below 20; code that walks a value recursively is safe at 64. */
 export const MAX_DEPTH = 64;
 
-/** How many values one document may hold. A value costs up to 100 bytes of heap, so 256 Ki values bound it to some 25 MB. */
+/** The most that a depth limit can be raised to: the codecs recurse, and 512 levels take 150 to 200 KB of a stack of 984 KB. */
+export const DEPTH_CEILING = 512;
+
+/** Most values in one message, containers included. As empty maps they take 17 MiB of heap, as empty binaries 49 MiB. */
 export const MAX_VALUES = 256 * 1024;
+
+/** Most bytes that wait for a peer that does not read: four frames of the largest size. */
+export const MAX_BACKLOG_BYTES = 4 * MAX_FRAME_BYTES;
 
 /** The largest message of any transport, in bytes: 64 MiB, as the process protocol's clients expect. */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
-
-/** How many bytes may wait for a peer that does not read before the transport gives up on it. */
-export const MAX_BACKLOG_BYTES = 64 * 1024 * 1024;
 
 /** From this many waiting bytes on, `send` returns a promise that resolves when the peer has caught up. */
 export const SEND_HIGH_WATER_BYTES = 256 * 1024;
@@ -27,3 +38,6 @@ export const CONNECT_TIMEOUT_MS = 10_000;
 
 /** How long a WebSocket waits for the peer's half of the closing handshake before the socket is destroyed, in milliseconds. */
 export const CLOSE_TIMEOUT_MS = 2_000;
+
+/** How long a peer whose input has broken is still listened to, in milliseconds: its last words are in the pipe already. */
+export const LAST_WORDS_MS = 2_000;

@@ -13,6 +13,7 @@ export class LineDecoder implements MessageDecoder<Uint8Array> {
   readonly #maxLineBytes: number;
   #parts: Uint8Array[] = [];
   #size = 0;
+  #completed = 0;
 
   constructor(maxLineBytes: number = MAX_MESSAGE_BYTES) {
     this.#maxLineBytes = maxLineBytes;
@@ -21,6 +22,10 @@ export class LineDecoder implements MessageDecoder<Uint8Array> {
   /** True while part of a line has arrived and its end has not. */
   get pending(): boolean {
     return this.#size > 0;
+  }
+
+  get completed(): number {
+    return this.#completed;
   }
 
   push(chunk: Uint8Array, emit: (line: Uint8Array) => void): void {
@@ -54,6 +59,7 @@ export class LineDecoder implements MessageDecoder<Uint8Array> {
 
   #emit(tail: Uint8Array, emit: (line: Uint8Array) => void): void {
     let line = tail;
+    this.#completed += 1;
     if (this.#size > 0) {
       line = Buffer.concat([...this.#parts, tail]);
       this.#parts = [];

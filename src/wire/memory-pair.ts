@@ -17,7 +17,14 @@ export function memoryPair<A, B = A>(): [Transport<A, B>, Transport<B, A>] {
 
 class MemoryEnd<In, Out> implements Transport<In, Out> {
   peer!: MemoryEnd<Out, In>;
-  readonly #inbox = new Inbox<In>({ pause: () => {}, resume: () => this.#release() });
+  readonly #inbox = new Inbox<In>({
+    pause: () => {},
+    resume: () => this.#release(),
+    fail: (error) => {
+      this.#finish({ kind: 'error', message: error.message, error });
+      this.peer.#finish({ kind: 'peer-closed', message: 'the peer failed' });
+    },
+  });
   #space: Promise<void> | undefined;
   #releaseSpace: (() => void) | undefined;
 

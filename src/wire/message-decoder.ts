@@ -6,4 +6,6 @@ export interface MessageDecoder<Message> {
   end(emit: (message: Message) => void): void;
   /** True while part of a message has arrived and the rest has not. */
   readonly pending: boolean;
+  /** How many messages have been complete so far: tells one pending message from the next. */
+  readonly completed: number;
 }

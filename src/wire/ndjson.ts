@@ -25,6 +25,10 @@ export class JsonLineDecoder implements MessageDecoder<unknown> {
     return this.#lines.pending;
   }
 
+  get completed(): number {
+    return this.#lines.completed;
+  }
+
   push(chunk: Uint8Array, emit: (message: unknown) => void): void {
     this.#lines.push(chunk, (line) => emit(this.#decode(line)));
   }

@@ -40,7 +40,14 @@ class PortTransport<In extends object, Out extends object> implements Transport<
   constructor(port: PortLike, options: PortTransportOptions) {
     this.#port = port;
     this.#options = options;
-    this.#inbox = new Inbox<In>({ pause: () => {}, resume: () => this.#acknowledge() });
+    this.#inbox = new Inbox<In>({
+      pause: () => {},
+      resume: () => this.#acknowledge(),
+      fail: (error) => {
+        this.#end({ kind: 'error', message: error.message, error });
+        port.close?.();
+      },
+    });
     // From the start, because acknowledgements come this way too. The window bounds what waits for a first handler.
     port.on('message', this.#onMessage);
     port.on('close', this.#onPortClose);

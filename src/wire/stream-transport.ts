@@ -1,16 +1,17 @@
 import type { Readable, Writable } from 'node:stream';
 import { SallyportError } from '../errors/index.js';
 import { Inbox } from './inbox.js';
-import { MAX_BACKLOG_BYTES, SEND_HIGH_WATER_BYTES } from './limits.js';
+import { LAST_WORDS_MS, MAX_BACKLOG_BYTES } from './limits.js';
 import type { MessageDecoder } from './message-decoder.js';
 import type { CloseReason, Transport, Unsubscribe } from './transport.js';
 
-/** The clock that a partial-message timer runs on. Handed in, so that tests need no waiting. */
+/** The clock that timers of a transport run on. Handed in, so that tests need no waiting. */
 export interface Clock {
   setTimeout(callback: () => void, ms: number): unknown;
   clearTimeout(timer: unknown): void;
 }
 
+/** A timer alone must not keep a process alive: the pipe that it watches does. */
 export const REAL_CLOCK: Clock = {
   setTimeout: (callback, ms) => setTimeout(callback, ms).unref(),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
@@ -20,22 +21,32 @@ export interface StreamTransportOptions<In, Out> {
   readonly readable: Readable;
   readonly writable: Writable;
   readonly decoder: MessageDecoder<In>;
-  /** Encodes one message, its framing included. Throws if the message cannot be sent. */
+  /** Encodes one message, its framing included. What it throws, `send` throws. */
   readonly encode: (message: Out) => Uint8Array | string;
-  /** How long a message may stay half-arrived, in milliseconds. No limit by default. */
+  /** How long one message may take from its first byte to its last, in milliseconds. No limit by default. */
   readonly partialTimeoutMs?: number;
-  /** How many bytes may wait for a peer that does not read. */
+  /** Most bytes that wait for a peer that does not read. A message that comes on top is refused with `WIRE_BACKLOG`. */
   readonly maxBacklogBytes?: number;
   readonly clock?: Clock;
   /** Ends what is behind the streams when the transport is terminated: a child process, say. */
   readonly onTerminate?: () => void;
 }
 
-/** Carries messages over a pair of byte streams: a child's stdio, our own, or a socket. */
+/** Encoded messages up to here are gathered into one buffer; larger ones are not worth a copy. */
+const GATHER_BYTES = 16 * 1024;
+
+/** Carries messages over a pair of byte streams: a child's stdio, our own, or a socket. It owns both from now on. */
 export function streamTransport<In, Out>(options: StreamTransportOptions<In, Out>): Transport<In, Out> {
   return new StreamTransport(options);
 }
 
+/**
+ *     open ──close()──────────────▶ closed: what was sent is flushed, the writable ended, input discarded until the peer ends
+ *      ├────readable ends─────────▶ closed (peer-closed), after every message before the end; the writable is ended
+ *      ├────writable breaks───────▶ listening: nothing can be sent, the peer's last words are read ──▶ closed (error)
+ *      ├────violation, timeout────▶ closed (error), after every message before it; both streams destroyed
+ *      └────terminate()───────────▶ closed (terminated) now; both streams destroyed
+ */
 class StreamTransport<In, Out> implements Transport<In, Out> {
   readonly #options: StreamTransportOptions<In, Out>;
   readonly #inbox: Inbox<In>;
@@ -43,47 +54,58 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
   readonly #maxBacklog: number;
   #outgoing: (Uint8Array | string)[] = [];
   #outgoingBytes = 0;
-  #flushScheduled = false;
   #drained: Promise<void> | undefined;
   #releaseDrained: (() => void) | undefined;
-  #partialTimer: unknown;
+  #broken: Error | undefined;
+  #reading = false;
+  #timer: unknown;
+  /** Which message the timer is for, counted from the start; undefined when none runs. */
+  #timed: number | undefined;
 
   constructor(options: StreamTransportOptions<In, Out>) {
     this.#options = options;
     this.#clock = options.clock ?? REAL_CLOCK;
     this.#maxBacklog = options.maxBacklogBytes ?? MAX_BACKLOG_BYTES;
     const { readable, writable } = options;
-    this.#inbox = new Inbox<In>({ pause: () => readable.pause(), resume: () => readable.resume() });
+    this.#inbox = new Inbox<In>({
+      pause: () => {
+        this.#reading = false;
+        readable.pause();
+        this.#watchPartial();
+      },
+      resume: () => {
+        this.#reading = true;
+        readable.resume();
+        this.#watchPartial();
+      },
+      fail: (error) => this.#fail(error),
+    });
+    // Listening from the start and paused: a child that exits has its pipes resumed by Node, listener or not.
     readable.on('data', this.#onData);
     readable.pause();
     readable.on('end', this.#onEnd);
-    readable.on('error', this.#onError);
-    readable.on('close', this.#onReadableClose);
-    writable.on('error', this.#onError);
+    readable.on('close', this.#onEnd);
+    readable.on('error', (error: Error) => this.#finish({ kind: 'error', message: error.message, error }));
+    writable.on('error', this.#onBroken);
     writable.on('drain', this.#onDrain);
   }
 
   send(message: Out): void | Promise<void> {
-    const closed = this.#inbox.closeReason;
-    if (closed) throw new SallyportError('WIRE_CLOSED', `the transport is closed: ${closed.message}`);
+    const closed = this.#inbox.closeReason?.message ?? this.#broken?.message;
+    if (closed !== undefined) throw new SallyportError('WIRE_CLOSED', `the transport is closed: ${closed}`);
     const encoded = this.#options.encode(message);
     const size = typeof encoded === 'string' ? Buffer.byteLength(encoded) : encoded.byteLength;
     const waiting = this.#outgoingBytes + this.#options.writable.writableLength;
     if (waiting > 0 && waiting + size > this.#maxBacklog) {
-      const error = new SallyportError('WIRE_BACKLOG', `the peer does not read: ${waiting} bytes wait to be sent`, {
+      throw new SallyportError('WIRE_BACKLOG', `the peer does not read: ${waiting} bytes wait to be sent`, {
         waiting,
         limit: this.#maxBacklog,
       });
-      this.#fail(error);
-      throw error;
     }
+    if (this.#outgoing.length === 0) queueMicrotask(this.#flush);
     this.#outgoing.push(encoded);
     this.#outgoingBytes += size;
-    if (!this.#flushScheduled) {
-      this.#flushScheduled = true;
-      queueMicrotask(this.#flush);
-    }
-    if (waiting + size < SEND_HIGH_WATER_BYTES) return;
+    if (waiting + size < this.#options.writable.writableHighWaterMark) return;
     this.#drained ??= new Promise((resolve) => {
       this.#releaseDrained = resolve;
     });
@@ -101,45 +123,39 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
   close(reason = 'closed by this side'): void {
     if (this.#inbox.closeReason) return;
     this.#flush();
-    this.#options.writable.end();
     this.#finish({ kind: 'closed', message: reason });
+    // Unread input would keep the peer from seeing our end.
+    this.#options.readable.resume();
   }
 
   terminate(): void {
     this.#inbox.abort({ kind: 'terminated', message: 'terminated by this side' });
+    this.#stopTimer();
     this.#release();
-    this.#options.writable.destroy();
-    this.#options.readable.destroy();
+    this.#destroy();
     this.#options.onTerminate?.();
   }
 
-  // Messages that are sent in the same turn leave in one write.
+  /** Messages that are sent in the same turn leave in one write. */
   readonly #flush = (): void => {
-    this.#flushScheduled = false;
     const { writable } = this.#options;
     const batch = this.#outgoing;
     this.#outgoing = [];
     this.#outgoingBytes = 0;
     if (batch.length === 0 || writable.destroyed || writable.writableEnded) return;
-    let full = false;
-    if (batch.length === 1) full = !writable.write(batch[0]);
-    else if (batch.every((part) => typeof part === 'string')) full = !writable.write(batch.join(''));
-    else {
-      writable.cork();
-      for (const part of batch) full = !writable.write(part);
-      writable.uncork();
-    }
-    if (!full) this.#onDrain();
+    let more = true;
+    writable.cork();
+    for (const part of gather(batch)) more = writable.write(part);
+    writable.uncork();
+    if (more || !writable.writableNeedDrain) this.#onDrain();
   };
 
   readonly #onDrain = (): void => {
-    if (this.#outgoingBytes > 0) return;
-    this.#releaseDrained?.();
-    this.#releaseDrained = undefined;
-    this.#drained = undefined;
+    if (this.#outgoingBytes === 0) this.#release();
   };
 
   readonly #onData = (chunk: Uint8Array): void => {
+    if (this.#inbox.closeReason) return;
     try {
       this.#options.decoder.push(chunk, (message) => this.#inbox.push(message));
     } catch (error) {
@@ -150,51 +166,95 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
   };
 
   readonly #onEnd = (): void => {
+    if (this.#inbox.closeReason) return;
     try {
       this.#options.decoder.end((message) => this.#inbox.push(message));
-      this.#finish({ kind: 'peer-closed', message: 'the peer closed the stream' });
     } catch (error) {
       this.#fail(asError(error));
+      return;
     }
+    const error = this.#broken;
+    this.#finish(
+      error
+        ? { kind: 'error', message: error.message, error }
+        : { kind: 'peer-closed', message: 'the peer closed the stream' },
+    );
   };
 
-  readonly #onError = (error: Error): void => {
-    // A broken pipe means that the peer went away; what it sent before is still delivered.
-    this.#finish({ kind: 'error', message: error.message, error });
+  /** A broken output means that the peer went away; what it said before is still read, for a while. */
+  readonly #onBroken = (error: Error): void => {
+    if (this.#inbox.closeReason || this.#broken) return;
+    this.#broken = error;
+    this.#release();
+    this.#stopTimer();
+    this.#timer = this.#clock.setTimeout(() => this.#fail(error), LAST_WORDS_MS);
   };
 
-  readonly #onReadableClose = (): void => {
-    this.#finish({ kind: 'peer-closed', message: 'the stream was destroyed' });
-  };
-
+  /** The time of a message runs from its first byte and only while we read, however many drops it comes in. */
   #watchPartial(): void {
-    const limit = this.#options.partialTimeoutMs;
-    if (limit === undefined) return;
-    this.#clock.clearTimeout(this.#partialTimer);
-    if (!this.#options.decoder.pending || this.#inbox.closeReason) return;
-    this.#partialTimer = this.#clock.setTimeout(() => {
+    const { partialTimeoutMs: limit, decoder } = this.#options;
+    if (limit === undefined || this.#broken) return;
+    const wanted = decoder.pending && this.#reading && !this.#inbox.closeReason ? decoder.completed : undefined;
+    if (wanted === this.#timed) return;
+    this.#stopTimer();
+    if (wanted === undefined) return;
+    this.#timed = wanted;
+    this.#timer = this.#clock.setTimeout(() => {
       this.#fail(
         new SallyportError('WIRE_FRAME_TIMEOUT', `a message stayed incomplete for ${limit} ms`, { limitMs: limit }),
       );
     }, limit);
   }
 
+  #stopTimer(): void {
+    this.#clock.clearTimeout(this.#timer);
+    this.#timed = undefined;
+  }
+
   #finish(reason: CloseReason): void {
-    this.#clock.clearTimeout(this.#partialTimer);
+    this.#stopTimer();
     this.#release();
     this.#inbox.finish(reason);
+    this.#options.writable.end();
   }
 
   #fail(error: Error): void {
     this.#finish({ kind: 'error', message: error.message, error });
-    this.#options.readable.destroy();
+    this.#destroy();
+  }
+
+  #destroy(): void {
     this.#options.writable.destroy();
+    this.#options.readable.destroy();
   }
 
   #release(): void {
-    this.#outgoingBytes = 0;
-    this.#onDrain();
+    this.#releaseDrained?.();
+    this.#releaseDrained = undefined;
+    this.#drained = undefined;
   }
+}
+
+/** Joins neighbours that are small or text, so that a burst of messages is one write. */
+function gather(parts: readonly (Uint8Array | string)[]): (Uint8Array | string)[] {
+  if (parts.length === 1) return [...parts];
+  if (parts.every((part) => typeof part === 'string')) return [parts.join('')];
+  const joined: Uint8Array[] = [];
+  let small: Uint8Array[] = [];
+  const flushSmall = (): void => {
+    if (small.length > 0) joined.push(small.length === 1 ? (small[0] as Uint8Array) : Buffer.concat(small));
+    small = [];
+  };
+  for (const part of parts) {
+    const bytes = typeof part === 'string' ? Buffer.from(part) : part;
+    if (bytes.byteLength <= GATHER_BYTES) small.push(bytes);
+    else {
+      flushSmall();
+      joined.push(bytes);
+    }
+  }
+  flushSmall();
+  return joined;
 }
 
 function asError(error: unknown): Error {

@@ -76,7 +76,11 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
     this.#decode = decode;
     this.#encode = encode;
     this.#maxBacklog = options.maxBacklogBytes ?? MAX_BACKLOG_BYTES;
-    this.#inbox = new Inbox<In>({ pause: () => this.#setFlow('pause'), resume: () => this.#setFlow('resume') });
+    this.#inbox = new Inbox<In>({
+      pause: () => this.#setFlow('pause'),
+      resume: () => this.#setFlow('resume'),
+      fail: (error) => this.#fail(error, 1011),
+    });
     // Frames that came with the upgrade are read only when somebody listens.
     if (socket.readyState === WebSocket.OPEN) socket.pause();
     socket.binaryType = 'nodebuffer';
@@ -90,13 +94,10 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
     if (closed) throw new SallyportError('WIRE_CLOSED', `the transport is closed: ${closed.message}`);
     const waiting = this.#socket.bufferedAmount;
     if (waiting > this.#maxBacklog) {
-      const error = new SallyportError('WIRE_BACKLOG', `the peer does not read: ${waiting} bytes wait to be sent`, {
+      throw new SallyportError('WIRE_BACKLOG', `the peer does not read: ${waiting} bytes wait to be sent`, {
         waiting,
         limit: this.#maxBacklog,
       });
-      this.#inbox.finish({ kind: 'error', message: error.message, error });
-      this.#socket.terminate();
-      throw error;
     }
     this.#socket.send(this.#encode(message), this.#onSent);
     if (this.#socket.bufferedAmount < SEND_HIGH_WATER_BYTES) return;
@@ -131,9 +132,7 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
     try {
       message = this.#decode(data, isBinary);
     } catch (error) {
-      const failure = error instanceof Error ? error : new Error(String(error));
-      this.#closeSocket(1008, failure.message);
-      this.#end({ kind: 'error', message: failure.message, error: failure });
+      this.#fail(error instanceof Error ? error : new Error(String(error)), 1008);
       return;
     }
     this.#inbox.push(message);
@@ -152,6 +151,11 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
     this.#end({ kind: 'error', message: error.message, error });
     this.#socket.terminate();
   };
+
+  #fail(error: Error, code: number): void {
+    this.#closeSocket(code, error.message);
+    this.#end({ kind: 'error', message: error.message, error });
+  }
 
   #setFlow(action: 'pause' | 'resume'): void {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket[action]();

@@ -68,13 +68,13 @@ describe('NDJSON', () => {
     expect(seen).toEqual([{ malformed: 'WIRE_SYNTAX' }, { n: 2 }]);
   });
 
-  it('gives up on a peer that does not read when the backlog is full', async () => {
+  it('refuses to send more to a peer that does not read when the backlog is full', async () => {
     const writable = new PassThrough({ highWaterMark: 16 });
     const transport = ndjsonTransport({ readable: new PassThrough(), writable, maxBacklogBytes: 1000 });
     expect(() => {
       for (let n = 0; n < 100; n += 1) void transport.send({ n, text: 'x'.repeat(50) });
     }).toThrow(expect.objectContaining({ code: 'WIRE_BACKLOG' }));
-    expect((await closed(transport)).kind).toBe('error');
+    transport.terminate();
   });
 
   it('fails a half-arrived line when the clock says so', async () => {

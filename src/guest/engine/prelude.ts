@@ -19,7 +19,7 @@ export const PRELUDE_FILE = 'sallyport:prelude';
  * must not have, adds the globals that the engine lacks, and returns the few functions that the host calls later. What the
  * guest does to prototypes and globals afterwards does not change any of it.
  */
-export const PRELUDE_SOURCE = String.raw`(function (host) {
+export const PRELUDE_SOURCE = `(function (host) {
 'use strict';
 const { apply, defineProperty, ownKeys, getOwnPropertyDescriptor } = Reflect;
 const uncurry = (method) => (self, ...args) => apply(method, self, args);

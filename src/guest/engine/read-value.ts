@@ -112,9 +112,7 @@ class Reader {
       throw new Refusal(`${path}: array without a prototype`);
     }
     const plain = vm.isLandmark(prototype, landmark);
-    const name = plain
-      ? ''
-      : (dataNamed(vm, prototype, 'constructor', (constructor) => dataText(vm, constructor, 'name')) ?? '');
+    const name = plain ? '' : (dataNamed(vm, prototype, 'constructor', (maker) => dataText(vm, maker, 'name')) ?? '');
     vm.free(prototype);
     if (!plain) throw new Refusal(`${path}: ${name === '' ? 'class instance' : `instance of ${name.slice(0, 100)}`}`);
   }

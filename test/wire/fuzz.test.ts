@@ -1,0 +1,12 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+
+const run = promisify(execFile);
+
+it('withstands twenty thousand random frames', async () => {
+  const script = ['scripts/fuzz.mjs', '--target', 'frames', '--frames', '20000'];
+  const { stdout } = await run(process.execPath, script, { timeout: 60_000 });
+  expect(stdout).toMatch(/^2\d{4} frames in \d+ cases/);
+  expect(stdout).toContain(' ok');
+}, 60_000);
