@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { doctorCommand } from './doctor.js';
 import { packageVersion } from './version.js';
 
 /** Builds the `sallyport` command: one file per subcommand, assembled here. */
@@ -8,5 +9,6 @@ export function program(): Command {
     .version(packageVersion(), '-V, --version', 'print the version')
     .showHelpAfterError('(see `sallyport --help`)')
     .configureHelp({ showGlobalOptions: true });
+  root.addCommand(doctorCommand());
   return root;
 }
