@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { doctorCommand } from './doctor.js';
 import { packageVersion } from './version.js';
 
 const EXAMPLES = `
@@ -18,6 +19,7 @@ export function program(): Command {
     .action(() => {
       root.outputHelp();
     });
+  root.addCommand(doctorCommand());
   // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
   const commands = [root, ...root.commands];
   for (const command of commands) {

@@ -88,6 +88,21 @@ export const ERROR_REGISTRY = {
     'The isolation level that was asked for cannot be enforced on this machine.',
     'Run `sallyport doctor` to see what is missing, or ask for a weaker level.',
   ),
+  SPAWN_TERMINAL_UNAVAILABLE: entry(
+    'sandbox',
+    'A terminal was asked for, but this machine cannot give one.',
+    'Run `sallyport doctor` to see what is missing, or use pipes.',
+  ),
+  SPAWN_INPUT_CLOSED: entry(
+    'sandbox',
+    'Input was written to a child that takes none, or none any more.',
+    'Start the child with a pipe or a terminal as its input, and stop writing once it has ended.',
+  ),
+  SPAWN_INPUT_BACKLOG: entry(
+    'sandbox',
+    'A child does not read its input, and what waits for it has reached the limit.',
+    'Await each write before the next one, or raise `inputQueueBytes`.',
+  ),
   CLI_USAGE: entry('cli', 'The command line cannot be understood.', 'See `--help` of the command.'),
   CLI_INPUT: entry(
     'cli',

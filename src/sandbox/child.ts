@@ -1,0 +1,112 @@
+import { SallyportError } from '../errors/index.js';
+import type { InputStream } from './input.js';
+import type { ExtraPipe, Launched } from './launch.js';
+import type { Ledger } from './ledger.js';
+import { DEFAULT_KILL_GRACE_MS } from './limits.js';
+import type { OutputStream } from './output.js';
+import type { ProcessTree } from './process-tree.js';
+import type { SpawnLimits, TerminalSize } from './request.js';
+import type { ExitStatus, SpawnedProcess } from './spawned-process.js';
+
+export interface ChildParts {
+  readonly launched: Launched;
+  readonly tree: ProcessTree;
+  readonly ledger: Ledger;
+  readonly level: string;
+  readonly limits: SpawnLimits;
+  readonly startedAt: number;
+  /** Gives back what the level set up. Never rejects. */
+  readonly release: () => Promise<void>;
+}
+
+/** The handle of one child. */
+export class Child implements SpawnedProcess {
+  readonly pid: number;
+  readonly level: string;
+  readonly outputs: readonly OutputStream[];
+  readonly input: InputStream | undefined;
+  readonly extraPipes: readonly ExtraPipe[];
+  readonly exited: Promise<ExitStatus>;
+  readonly drained: Promise<void>;
+  readonly closed: Promise<void>;
+  readonly #parts: ChildParts;
+  #timedOut = false;
+  #released: Promise<void> | undefined;
+
+  constructor(parts: ChildParts) {
+    this.#parts = parts;
+    const { launched, limits } = parts;
+    this.pid = launched.pid;
+    this.level = parts.level;
+    this.outputs = launched.outputs;
+    this.input = launched.input;
+    this.extraPipes = launched.extraPipes;
+    this.exited = new Promise((resolve) => {
+      launched.child.once('exit', (exitCode, signal) => {
+        const usage = { wallMs: performance.now() - parts.startedAt };
+        clearTimeout(timer);
+        parts.ledger.leaderEnded(parts.tree);
+        launched.onExit();
+        resolve({ exitCode, signal, timedOut: this.#timedOut, usage });
+      });
+    });
+    const { timeoutMs, killGraceMs = DEFAULT_KILL_GRACE_MS } = limits;
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            this.#timedOut = true;
+            void this.terminate({ graceMs: killGraceMs });
+          }, timeoutMs);
+    this.drained = this.exited.then(async () => {
+      await Promise.all(launched.outputs.map((output) => output.drained()));
+    });
+    this.closed = Promise.all([this.exited, ...launched.outputs.map((output) => output.ended)]).then(() =>
+      this.#release(),
+    );
+  }
+
+  get processGroup(): number {
+    return this.pid;
+  }
+
+  resize(size: TerminalSize): void {
+    const { resize } = this.#parts.launched;
+    if (resize === undefined) throw new SallyportError('SPAWN_INVALID', 'a child with pipes has no terminal to resize');
+    resize(size);
+  }
+
+  kill(signal: NodeJS.Signals): boolean {
+    return this.#parts.ledger.signal(this.#parts.tree, signal);
+  }
+
+  async terminate(options: { readonly graceMs?: number } = {}): Promise<void> {
+    const { ledger, tree } = this.#parts;
+    const { graceMs = 0 } = options;
+    if (graceMs > 0 && ledger.signal(tree, 'SIGTERM')) {
+      // Who is stopped cannot comply.
+      ledger.signal(tree, 'SIGCONT');
+      let timer: NodeJS.Timeout | undefined;
+      const patience = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, graceMs);
+      });
+      await Promise.race([this.exited, patience]);
+      clearTimeout(timer);
+    }
+    await ledger.kill(tree);
+    await this.exited;
+    // The exit may have come while the last look still saw the leader; this one retires the tree.
+    await ledger.kill(tree);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.terminate();
+    this.#parts.launched.destroy();
+    await this.#release();
+  }
+
+  #release(): Promise<void> {
+    this.#released ??= this.#parts.release();
+    return this.#released;
+  }
+}

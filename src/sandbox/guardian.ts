@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { SallyportError } from '../errors/index.js';
+import { sealStdio } from './inherited-handles.js';
+import { GUARDIAN_MIN_LIFE_MS } from './limits.js';
+
+const SCRIPT = fileURLToPath(new URL('./guardian.sh', import.meta.url));
+
+/** What is known of a registered session: its leader runs, or has ended and may have left others behind. */
+type LeaderState = 'running' | 'ended';
+
+/**
+ * A small process of its own that outlives this one just long enough to end its children, even after SIGKILL.
+ *
+ * It holds the far end of a pipe that only this process can keep open. Lines go out before the call returns: the
+ * kernel has them by the time anything else can happen to this process.
+ */
+export class Guardian {
+  readonly #sessions = new Map<number, LeaderState>();
+  #process: ChildProcess | undefined;
+
+  /** The guardian's own pid, while it runs. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  /** Starts it unless it runs. Nothing may be spawned that it could not end. */
+  ensure(): void {
+    if (this.#process !== undefined) return;
+    const started = performance.now();
+    const child = spawn('/bin/sh', [SCRIPT], {
+      cwd: '/',
+      env: { NODE_V8_COVERAGE: undefined },
+      detached: true,
+      stdio: sealStdio(['pipe', 'ignore', 'ignore']),
+    });
+    child.on('error', () => {});
+    child.stdin?.on('error', () => {});
+    if (child.pid === undefined) {
+      throw new SallyportError(
+        'SPAWN_FAILED',
+        'the guardian that ends children with the server cannot be started: /bin/sh',
+      );
+    }
+    this.#process = child;
+    child.once('exit', () => {
+      if (this.#process === child) this.#process = undefined;
+      if (this.#sessions.size === 0 || performance.now() - started < GUARDIAN_MIN_LIFE_MS) return;
+      try {
+        this.ensure();
+      } catch {
+        // The next spawn tries again, and fails loudly if it still cannot be started.
+      }
+    });
+    child.unref();
+    if (child.stdin !== null && 'unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref();
+    for (const [pid, state] of this.#sessions) this.#tell(state === 'running' ? '+' : '~', pid);
+  }
+
+  /** Registers a leader that was just started. */
+  started(pid: number): void {
+    this.#sessions.set(pid, 'running');
+    this.#tell('+', pid);
+  }
+
+  /** Notes that a leader was reaped; others of its session may live on. */
+  leaderEnded(pid: number): void {
+    this.#sessions.set(pid, 'ended');
+    this.#tell('~', pid);
+  }
+
+  /** Forgets a session that has nobody left. */
+  forget(pid: number): void {
+    if (this.#sessions.delete(pid)) this.#tell('-', pid);
+  }
+
+  #tell(event: '+' | '~' | '-', pid: number): void {
+    this.#process?.stdin?.write(`${event}${pid}\n`);
+  }
+}
+
+let shared: Guardian | undefined;
+
+/** The one guardian of this process; a worker thread has its own, which acts when the thread ends. */
+export function sharedGuardian(): Guardian {
+  shared ??= new Guardian();
+  return shared;
+}

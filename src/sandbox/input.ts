@@ -1,0 +1,61 @@
+import type { Writable } from 'node:stream';
+import { SallyportError } from '../errors/index.js';
+
+/** Bytes to a child. */
+export interface InputStream {
+  /** Resolves when the kernel has taken all of it: wait for that, and a slow child slows its writer. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Ends the input: closes a pipe, types the end-of-file character into a terminal. */
+  end(): Promise<void>;
+}
+
+const END_OF_FILE_CHARACTER = Uint8Array.of(4);
+
+/** An input on top of a Node stream, with a bounded queue. */
+export class StreamInput implements InputStream {
+  readonly #writable: Writable;
+  readonly #kind: 'pipe' | 'terminal';
+  readonly #queueBytes: number;
+
+  constructor(writable: Writable, kind: 'pipe' | 'terminal', queueBytes: number) {
+    this.#writable = writable;
+    this.#kind = kind;
+    this.#queueBytes = queueBytes;
+    // Failures reach whoever wrote; without a listener they would end this process instead.
+    writable.on('error', () => {});
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    const waiting = this.#writable.writableLength;
+    if (!this.#writable.writable) return Promise.reject(closed());
+    // A single write larger than the queue is fine while nothing else waits.
+    if (waiting > 0 && waiting + bytes.length > this.#queueBytes) {
+      return Promise.reject(
+        new SallyportError('SPAWN_INPUT_BACKLOG', `the child does not read: ${waiting} bytes of input wait already`, {
+          waiting,
+          limit: this.#queueBytes,
+        }),
+      );
+    }
+    return new Promise((resolve, reject) => {
+      this.#writable.write(bytes, (error) => {
+        if (error) reject(closed(error));
+        else resolve();
+      });
+    });
+  }
+
+  end(): Promise<void> {
+    if (this.#kind === 'terminal') return this.write(END_OF_FILE_CHARACTER);
+    if (!this.#writable.writable) return Promise.resolve();
+    return new Promise((resolve) => {
+      // A child that went away first has no more use for the end of its input.
+      this.#writable.once('close', resolve);
+      this.#writable.end(() => resolve());
+    });
+  }
+}
+
+function closed(cause?: unknown): SallyportError {
+  return new SallyportError('SPAWN_INPUT_CLOSED', 'the input of the child is closed', {}, { cause });
+}

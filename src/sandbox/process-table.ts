@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** One line of the process table, as far as ending processes needs it. */
+export interface ProcessEntry {
+  readonly pid: number;
+  /** One letter: R, S, D, T, Z (ended, not reaped), X (gone). */
+  readonly state: string;
+  readonly ppid: number;
+  readonly processGroup: number;
+  readonly session: number;
+}
+
+/** Reads `/proc/<pid>/stat`. The program's name may hold blanks and parentheses, so fields count from the last `)`. */
+export function parseStat(text: string): ProcessEntry | undefined {
+  const open = text.indexOf('(');
+  const close = text.lastIndexOf(')');
+  if (open < 0 || close < open) return undefined;
+  const pid = Number(text.slice(0, open));
+  const [state, ppid, processGroup, session] = text.slice(close + 2).split(' ', 4);
+  const entry = {
+    pid,
+    state: state ?? '',
+    ppid: Number(ppid),
+    processGroup: Number(processGroup),
+    session: Number(session),
+  };
+  const numbers = [entry.pid, entry.ppid, entry.processGroup, entry.session];
+  return numbers.every(Number.isInteger) && entry.state.length === 1 ? entry : undefined;
+}
+
+/** Reads one process, or nothing when it is gone. */
+export function readProcess(pid: number): ProcessEntry | undefined {
+  try {
+    return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Reads the whole process table. It is read without yielding to the event loop, so that a parent and the child it
+ * forks meanwhile are seen as close together as possible. Systems without /proc give an empty table.
+ */
+export function readProcessTable(): ProcessEntry[] {
+  let names: string[];
+  try {
+    names = readdirSync('/proc');
+  } catch {
+    return [];
+  }
+  const table: ProcessEntry[] = [];
+  for (const name of names) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) continue;
+    const entry = readProcess(pid);
+    if (entry !== undefined) table.push(entry);
+  }
+  return table;
+}

@@ -1,0 +1,122 @@
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { ReadStream } from 'node:tty';
+import { SallyportError } from '../errors/index.js';
+import { noteLeakyHandle, sealStdio } from './inherited-handles.js';
+import { StreamInput } from './input.js';
+import { environmentOf, type Launched, startChild } from './launch.js';
+import type { Invocation } from './level.js';
+import { TERMINAL_DRAIN_BYTES, TERMINAL_READ_BYTES } from './limits.js';
+import { nativeTerminal } from './native-terminal.js';
+import { StreamOutput } from './output.js';
+import { argvFor } from './rename-program.js';
+import { checkTerminalSize, type TerminalStdio } from './request.js';
+import { errnoOf, findSystemTool, spawnFailed } from './resolve-program.js';
+
+let setsid: string | undefined;
+
+function setsidTool(): string {
+  if (process.platform === 'linux') setsid ??= findSystemTool('setsid');
+  if (setsid !== undefined) return setsid;
+  throw new SallyportError('SPAWN_TERMINAL_UNAVAILABLE', 'terminals need Linux and `setsid` (util-linux or busybox)');
+}
+
+/** Reads what the kernel still holds. With no writer left, its EIO comes strictly after the last byte. */
+function readRest(master: number): Buffer {
+  const chunks: Buffer[] = [];
+  for (let total = 0; total < TERMINAL_DRAIN_BYTES; ) {
+    const chunk = Buffer.allocUnsafe(TERMINAL_READ_BYTES);
+    let count = 0;
+    try {
+      count = readSync(master, chunk);
+    } catch {
+      break;
+    }
+    if (count === 0) break;
+    total += count;
+    chunks.push(chunk.subarray(0, count));
+  }
+  return Buffer.concat(chunks);
+}
+
+function openTerminal(stdio: TerminalStdio): { readonly master: number; readonly slave: number } {
+  try {
+    const pair = nativeTerminal().open(stdio.cols, stdio.rows);
+    // The library's handle of the slave side is non-blocking and survives exec; one of our own is neither.
+    const slave = openSync(pair.pty, constants.O_RDWR | constants.O_NOCTTY);
+    closeSync(pair.slave);
+    return { master: pair.master, slave };
+  } catch (error) {
+    if (error instanceof SallyportError) throw error;
+    throw spawnFailed('a terminal', errnoOf(error), error);
+  }
+}
+
+/**
+ * Starts a child on a terminal of its own.
+ *
+ * The native layer only opens the pair. The child is started like any other, through `setsid --ctty`, which makes it the
+ * leader of a session with this terminal and keeps its pid. The library's own fork would let the child inherit the
+ * masters of all other terminals.
+ *
+ * Reading: while the slave side is held open here, the master never reports a hang-up. It is let go when the child has
+ * exited. libuv takes a hang-up for the end as soon as one read returns less than its buffer holds, which on a terminal
+ * is every read; the rest is still in the kernel then, and is read before the master is closed.
+ */
+export async function launchOnTerminal(
+  invocation: Invocation,
+  stdio: TerminalStdio,
+  queueBytes: number,
+  registered: (pid: number) => void,
+): Promise<Launched> {
+  const tool = setsidTool();
+  const argv = argvFor(invocation);
+  const { master, slave } = openTerminal(stdio);
+  const forgetMaster = noteLeakyHandle(master);
+  let slaveOpen = true;
+  const closeSlave = (): void => {
+    if (slaveOpen) closeSync(slave);
+    slaveOpen = false;
+  };
+  let started: Awaited<ReturnType<typeof startChild>>;
+  try {
+    started = await startChild(
+      tool,
+      ['-c', ...argv],
+      {
+        env: environmentOf(invocation),
+        cwd: invocation.cwd,
+        // setsid(1) would have to fork if it led a group already.
+        detached: false,
+        stdio: sealStdio([slave, slave, slave]),
+      },
+      registered,
+    );
+  } catch (error) {
+    closeSlave();
+    forgetMaster();
+    closeSync(master);
+    throw error;
+  }
+  const stream = new ReadStream(master, { allowHalfOpen: true });
+  const output = new StreamOutput('pty', stream, () => readRest(master));
+  let open = true;
+  stream.once('close', () => {
+    open = false;
+    forgetMaster();
+  });
+  return {
+    ...started,
+    outputs: [output],
+    input: new StreamInput(stream, 'terminal', queueBytes),
+    extraPipes: [],
+    resize: (size) => {
+      checkTerminalSize(size);
+      if (open) nativeTerminal().resize(master, size.cols, size.rows);
+    },
+    onExit: closeSlave,
+    destroy: () => {
+      closeSlave();
+      output.destroy();
+    },
+  };
+}

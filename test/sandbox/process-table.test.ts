@@ -1,0 +1,33 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseStat, readProcess, readProcessTable } from '../../src/sandbox/process-table.js';
+
+test('finds this very process with its parent', () => {
+  const own = readProcessTable().find((entry) => entry.pid === process.pid);
+  expect(own?.ppid).toBe(process.ppid);
+  expect(readProcess(process.pid)?.session).toBe(own?.session);
+});
+
+test('gives nothing for a process that is not there', () => {
+  expect(readProcess(2 ** 30)).toBeUndefined();
+});
+
+test('reads the right fields whatever a program calls itself', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ maxLength: 15 }),
+      fc.nat(),
+      fc.nat(),
+      fc.nat(),
+      fc.nat(),
+      (name, pid, ppid, group, session) => {
+        const text = `${pid} (${name}) S ${ppid} ${group} ${session} 0 -1 4194560 1 0\n`;
+        expect(parseStat(text)).toEqual({ pid, state: 'S', ppid, processGroup: group, session });
+      },
+    ),
+  );
+});
+
+test('refuses text that is no process entry', () => {
+  fc.assert(fc.property(fc.string(), (text) => text.includes(')') || parseStat(text) === undefined));
+});
