@@ -97,11 +97,7 @@ class Walk {
   }
 
   copy(value: unknown, depth: number): TransportValue | typeof REFUSED {
-    this.#values += 1;
-    this.#bytes += BYTES_PER_VALUE;
-    if (this.#values > this.#limits.values) return this.#refuseOver(`more than ${this.#limits.values} values`);
-    if (typeof value === 'string') this.#bytes += Buffer.byteLength(value);
-    if (this.#bytes > this.#limits.bytes) return this.#refuseOver(`more than ${this.#limits.bytes} bytes`);
+    if (!this.#charge(typeof value === 'string' ? Buffer.byteLength(value) : 0)) return REFUSED;
     switch (typeof value) {
       case 'string':
       case 'boolean':
@@ -157,7 +153,7 @@ class Walk {
       if (property === undefined || !('value' in property)) return this.#refuse('accessor property');
       if (property.value === undefined) {
         // Dropped from the copy, yet charged, so that the walk itself stays within the budget.
-        this.#values += 1;
+        if (!this.#charge(0)) return REFUSED;
         this.keys.pop();
         continue;
       }
@@ -168,6 +164,15 @@ class Walk {
       this.keys.pop();
     }
     return copy;
+  }
+
+  /** Counts one value and its text against the budget. */
+  #charge(textBytes: number): boolean {
+    this.#values += 1;
+    this.#bytes += BYTES_PER_VALUE + textBytes;
+    if (this.#values > this.#limits.values) this.#refuseOver(`more than ${this.#limits.values} values`);
+    else if (this.#bytes > this.#limits.bytes) this.#refuseOver(`more than ${this.#limits.bytes} bytes`);
+    return !this.overLimit;
   }
 
   #refuse(reason: string): typeof REFUSED {

@@ -34,6 +34,8 @@ export function docLines(schema: unknown): string[] {
   for (const name of ANNOTATIONS) {
     const value = keywords.get(name);
     if (value === undefined || SAFE_BOUNDS.has(value)) continue;
+    // A tuple type says how many items it has.
+    if (keywords.has('prefixItems') && (name === 'minItems' || name === 'maxItems')) continue;
     if (name === 'pattern' && (typeof value !== 'string' || value.length > MAX_PATTERN_CHARS)) continue;
     lines.push(...commentLines(`@${name} ${annotation(name, value)}`));
   }

@@ -1,8 +1,12 @@
 import { resolveLocalRef } from '../json-pointer.js';
 import type { JsonSchema } from '../schema.js';
+import { blockComment, docLines } from './doc-comment.js';
 
 /** Renders one schema to the text of a type. */
 export type RenderType = (schema: unknown) => string;
+
+/** Names the type that a `$ref` of one schema document leads to. */
+export type ResolveRef = (ref: string, render: RenderType) => string;
 
 /** The one global name that declarations use. */
 const TAKEN = ['Promise'];
@@ -13,7 +17,7 @@ export class NamedTypes {
   readonly #declarations: string[] = [];
 
   /** Opens a schema document: references inside it share their names, those of other documents do not. */
-  open(root: JsonSchema, title: string): (ref: string, render: RenderType) => string {
+  open(root: JsonSchema, title: string): ResolveRef {
     const known = new Map<string, string>();
     return (ref, render) => {
       const earlier = known.get(ref);
@@ -22,7 +26,8 @@ export class NamedTypes {
       // Known before it is rendered, so that a reference to itself finds it.
       known.set(ref, name);
       const place = this.#declarations.push('') - 1;
-      this.#declarations[place] = `type ${name} = ${render(resolveLocalRef(root, ref))};`;
+      const target = resolveLocalRef(root, ref);
+      this.#declarations[place] = `${blockComment(docLines(target))}type ${name} = ${render(target)};`;
       return name;
     };
   }

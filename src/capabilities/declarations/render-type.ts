@@ -1,10 +1,9 @@
 import { isNode } from '../prepare-json-schema.js';
 import { blockComment, docLines, inlineComment } from './doc-comment.js';
-import type { RenderType } from './named-types.js';
+import type { ResolveRef } from './named-types.js';
 import { indentRest, propertyName, stringLiteral } from './text.js';
 
 type SchemaNode = { readonly [keyword: string]: unknown };
-type ResolveRef = (ref: string, render: RenderType) => string;
 
 /** The text of a type, and how tightly it binds, so that brackets go where they must and nowhere else. */
 interface Rendered {
@@ -17,9 +16,15 @@ const NEVER: Rendered = { text: 'never', binds: 'atom' };
 const OBJECT_KEYWORDS = ['properties', 'additionalProperties', 'patternProperties', 'required'];
 const ARRAY_KEYWORDS = ['items', 'prefixItems'];
 
-/** Writes a prepared JSON Schema as a TypeScript type. */
+/** Writes a prepared JSON Schema as a TypeScript type. A schema that refers to its own root is known by its name. */
 export function renderType(schema: unknown, resolve: ResolveRef): string {
-  return new TypeRenderer(resolve).render(schema).text;
+  let isNamed = false;
+  const renderer = new TypeRenderer((ref, render) => {
+    isNamed ||= ref === '#';
+    return resolve(ref, render);
+  });
+  const { text } = renderer.render(schema);
+  return isNamed ? resolve('#', () => text) : text;
 }
 
 class TypeRenderer {
