@@ -1,8 +1,16 @@
-import { type OutputUnit, Validator } from '@cfworker/json-schema';
+import type { OutputUnit } from '@cfworker/json-schema';
 import type { Issue } from './issues.js';
-import { MAX_UNIQUE_ITEMS, MAX_VALUES_FOR_ALL_ISSUES } from './limits.js';
+import {
+  MAX_UNIQUE_ITEMS,
+  MAX_VALIDATION_STEPS,
+  MAX_VALIDATION_STEPS_FOR_ALL_ISSUES,
+  MAX_VALUES_FOR_ALL_ISSUES,
+} from './limits.js';
+import { meteredValidator } from './metered-validator.js';
 import { prepareJsonSchema } from './prepare-json-schema.js';
 import type { CompiledSchema, JsonSchema, Validation } from './schema.js';
+
+const TOO_INTRICATE = 'takes too long to check: send less, or nest it less deeply';
 
 export type CompiledJsonSchema =
   | { readonly ok: true; readonly compiled: CompiledSchema }
@@ -14,17 +22,17 @@ export function compileJsonSchema(source: JsonSchema): CompiledJsonSchema {
   if (!prepared.ok) return prepared;
   const { schema, hasUniqueItems } = prepared;
   const draft = draftOf(schema);
-  // The validator leaves marks on the schema it is given; the one that is described stays clean.
-  const first = new Validator(structuredClone(schema), draft, true);
-  const all = new Validator(structuredClone(schema), draft, false);
+  const first = meteredValidator(schema, { draft, report: 'first', maxSteps: MAX_VALIDATION_STEPS });
+  const all = meteredValidator(schema, { draft, report: 'all', maxSteps: MAX_VALIDATION_STEPS_FOR_ALL_ISSUES });
   const validate = (value: unknown): Validation => {
     if (value === undefined) return { ok: false, issues: [{ path: [], message: 'is required' }] };
     const long = hasUniqueItems ? longList(value, []) : undefined;
     if (long !== undefined) return { ok: false, issues: [long] };
-    const result = first.validate(value);
-    if (result.valid) return { ok: true, value };
-    const units = countUpTo(value, MAX_VALUES_FOR_ALL_ISSUES) ? all.validate(value).errors : result.errors;
-    return { ok: false, issues: toIssues(units, value) };
+    const result = first(value);
+    if (result.kind === 'valid') return { ok: true, value };
+    if (result.kind === 'exhausted') return { ok: false, issues: [{ path: [], message: TOO_INTRICATE }] };
+    const full = countUpTo(value, MAX_VALUES_FOR_ALL_ISSUES) ? all(value) : result;
+    return { ok: false, issues: toIssues(full.kind === 'invalid' ? full.errors : result.errors, value) };
   };
   return { ok: true, compiled: { kind: 'json', validate, toJsonSchema: () => schema } };
 }

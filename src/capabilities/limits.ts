@@ -15,3 +15,9 @@ export const MAX_UNIQUE_ITEMS = 1_000;
 
 /** Collecting every issue visits the whole value: values with more parts than this report the first issue only. */
 export const MAX_VALUES_FOR_ALL_ISSUES = 1_000;
+
+/** About four subschemas for each of the 256 Ki values of the largest input: a second or so of the host's time. */
+export const MAX_VALIDATION_STEPS = 1_000_000;
+
+/** Collecting every issue is a courtesy: a few milliseconds, else the first issue has to do. */
+export const MAX_VALIDATION_STEPS_FOR_ALL_ISSUES = 20_000;

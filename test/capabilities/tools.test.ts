@@ -96,6 +96,8 @@ describe('defineTools', () => {
     [{ $defs: { A: { anyOf: [{ $ref: '#/$defs/B' }] }, B: { $ref: '#/$defs/A' } } }, 'leads back to itself'],
     [{ default: new Date() }, 'schema.default: Date'],
     [{ minimum: 'x' }, 'schema.minimum: must be a number'],
+    [{ dependencies: { a: { $ref: '#' } } }, 'leads back to itself'],
+    [{ dependencies: { a: { type: 'x' } } }, 'schema.dependencies.a.type'],
     [{ $dynamicRef: '#a' }, 'schema.$dynamicRef: is not supported'],
     [[], 'neither a Standard Schema nor a JSON Schema'],
     ['string', 'neither a Standard Schema nor a JSON Schema'],
