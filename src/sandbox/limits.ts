@@ -19,6 +19,15 @@ export const TERMINAL_DRAIN_BYTES = 1024 * 1024;
 /** One read from a terminal while it is drained. */
 export const TERMINAL_READ_BYTES = 64 * 1024;
 
+/** Bytes typed into a terminal before everybody else gets a turn. The kernel rarely takes more than 64 KiB at once. */
+export const TERMINAL_TURN_BYTES = 256 * 1024;
+
+/** The first wait for a full terminal: a reading child has made room by then. At 64 KiB each, that is 60 MB a second. */
+export const TERMINAL_RETRY_MIN_MS = 1;
+
+/** The longest wait for a full terminal: 60 tries a second are no load, and nobody sees the delay. */
+export const TERMINAL_RETRY_MAX_MS = 16;
+
 /** Rows and columns are unsigned 16-bit numbers in the kernel, and zero confuses every program. */
 export const TERMINAL_SIDE_MAX = 65_535;
 
