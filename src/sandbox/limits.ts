@@ -46,7 +46,7 @@ export const SYSTEM_SEARCH_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr
 /** Extra pipes of one child. Each costs two handles. */
 export const EXTRA_PIPES_MAX = 16;
 
-/** A guardian that lived shorter than this is not restarted before the next spawn, so that a broken one cannot spin. */
+/** The least time between two starts of a guardian that ended by itself, so that a broken one cannot spin. */
 export const GUARDIAN_MIN_LIFE_MS = 200;
 
 /** How long one question to the machine may take before the answer is "no". */
