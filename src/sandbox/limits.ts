@@ -19,6 +19,15 @@ export const TERMINAL_DRAIN_BYTES = 1024 * 1024;
 /** One read from a terminal while it is drained. */
 export const TERMINAL_READ_BYTES = 64 * 1024;
 
+/** Bytes typed into a terminal before everybody else gets a turn. The kernel rarely takes more than 64 KiB at once. */
+export const TERMINAL_TURN_BYTES = 256 * 1024;
+
+/** The first wait for a full terminal: a reading child has made room by then. At 64 KiB each, that is 60 MB a second. */
+export const TERMINAL_RETRY_MIN_MS = 1;
+
+/** The longest wait for a full terminal: 60 tries a second are no load, and nobody sees the delay. */
+export const TERMINAL_RETRY_MAX_MS = 16;
+
 /** Rows and columns are unsigned 16-bit numbers in the kernel, and zero confuses every program. */
 export const TERMINAL_SIDE_MAX = 65_535;
 
@@ -37,7 +46,7 @@ export const SYSTEM_SEARCH_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr
 /** Extra pipes of one child. Each costs two handles. */
 export const EXTRA_PIPES_MAX = 16;
 
-/** A guardian that lived shorter than this is not restarted before the next spawn, so that a broken one cannot spin. */
+/** The least time between two starts of a guardian that ended by itself, so that a broken one cannot spin. */
 export const GUARDIAN_MIN_LIFE_MS = 200;
 
 /** How long one question to the machine may take before the answer is "no". */

@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 import { sealStdio } from './inherited-handles.js';
-import { StreamInput } from './input.js';
+import { PipeInput } from './input.js';
 import { type ExtraPipe, environmentOf, type Launched, startChild } from './launch.js';
 import type { Invocation } from './level.js';
 import { StreamOutput } from './output.js';
@@ -35,7 +35,7 @@ export async function launchWithPipes(
     const stream = child.stdio[handle];
     if (!(stream instanceof Duplex)) continue;
     extraPipes.push({
-      input: new StreamInput(stream, 'pipe', queueBytes),
+      input: new PipeInput(stream, queueBytes),
       output: new StreamOutput(`fd${handle}`, stream),
     });
   }
@@ -43,7 +43,7 @@ export async function launchWithPipes(
     child,
     pid,
     outputs,
-    input: child.stdin === null ? undefined : new StreamInput(child.stdin, 'pipe', queueBytes),
+    input: child.stdin === null ? undefined : new PipeInput(child.stdin, queueBytes),
     extraPipes,
     resize: undefined,
     onExit: () => {},
