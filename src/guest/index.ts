@@ -28,5 +28,12 @@ export {
   isExecuteErrorCode,
   type RunnerMessage,
 } from './messages.js';
-export { type AttachedRunner, attachRunner, type RunnerOptions } from './runner/attach-runner.js';
-export { sourceFrame } from './source/index.js';
+export {
+  type AttachedRunner,
+  attachRunner,
+  createRunnerShells,
+  type RunnerOptions,
+  type RunnerShells,
+  type RunnerShellsOptions,
+} from './runner/attach-runner.js';
+export { sourceFrame, stripModuleTypes } from './source/index.js';

@@ -172,19 +172,27 @@ class HostSession {
   #onDone(message: DoneMessage): void {
     if (this.#startedAt === undefined && message.ok) return this.#violation('done before started');
     if (this.#cancelled)
-      return this.#end({ ok: false, error: { code: 'timeout', message: TIMED_OUT } }, message.logs, 'reusable');
-    if (!message.ok) return this.#end({ ok: false, error: clipError(message.error) }, message.logs, 'reusable');
+      return this.#end(
+        { ok: false, error: { code: 'timeout', message: TIMED_OUT } },
+        message.logs,
+        'reusable',
+        message.durationMs,
+      );
+    if (!message.ok)
+      return this.#end({ ok: false, error: clipError(message.error) }, message.logs, 'reusable', message.durationMs);
     const checked = checkTransportSafe(message.result, { root: 'result' });
     if (checked.ok)
       return this.#end(
         { ok: true, ...(checked.value === undefined ? {} : { result: checked.value }) },
         message.logs,
         'reusable',
+        message.durationMs,
       );
     this.#end(
       { ok: false, error: { code: 'serialization_error', message: checked.message } },
       message.logs,
       'reusable',
+      message.durationMs,
     );
   }
 
@@ -206,6 +214,12 @@ class HostSession {
     if (this.#cancelled)
       return this.#end({ ok: false, error: { code: 'timeout', message: TIMED_OUT } }, this.#streamed.lines, 'spent');
     this.#lost(`the runner went away before it was done: ${printable(reason.message)}`);
+  }
+
+  /** Our own measure. The runner's counts where it is possible: it started before we heard of it, and not before we asked. */
+  #duration(reportedMs: number): number {
+    const now = performance.now();
+    return Math.min(now - this.#began, Math.max(now - (this.#startedAt ?? this.#began), reportedMs));
   }
 
   #violation(what: string): void {
@@ -243,6 +257,7 @@ class HostSession {
     outcome: { ok: true; result?: unknown } | { ok: false; error: ExecuteError },
     logs: readonly string[],
     state: 'reusable' | 'spent',
+    reportedMs = 0,
   ): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -252,7 +267,7 @@ class HostSession {
     this.#abort?.abort(new Error('the execution has ended'));
     const book = new LogBook(this.#request.options);
     for (const line of logs) book.add(line);
-    const durationMs = performance.now() - (this.#startedAt ?? this.#began);
+    const durationMs = this.#duration(reportedMs);
     const result: ExecuteResult = { ...outcome, logs: book.lines, durationMs };
     this.#event({ type: 'done', executionId: this.#id, result });
     this.#settle({ result, reusable: state === 'reusable' });
