@@ -40,7 +40,7 @@ export const EXEC_TOTAL_BYTES = 2 * 1024 * 1024;
 /** Where programs are looked for when the given environment has no PATH. */
 export const DEFAULT_SEARCH_PATH = '/usr/local/bin:/usr/bin:/bin';
 
-/** Where the tools that Sallyport itself runs are looked for: never in a PATH that a request brought along. */
+/** Where the tools that Sallyport itself runs are looked for when it was started without a PATH. */
 export const SYSTEM_SEARCH_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Extra pipes of one child. Each costs two handles. */
