@@ -22,7 +22,10 @@ export const TERMINAL_READ_BYTES = 64 * 1024;
 /** Bytes typed into a terminal before everybody else gets a turn. The kernel rarely takes more than 64 KiB at once. */
 export const TERMINAL_TURN_BYTES = 256 * 1024;
 
-/** The first wait for a full terminal: a reading child has made room by then. At 64 KiB each, that is 60 MB a second. */
+/** Turns of the event loop in which a terminal that just took something is tried again. A child that reads makes room in 100 us. */
+export const TERMINAL_PROMPT_RETRIES = 8;
+
+/** The first wait for a terminal that is still full after that; timers know nothing shorter. */
 export const TERMINAL_RETRY_MIN_MS = 1;
 
 /** The longest wait for a full terminal: 60 tries a second are no load, and nobody sees the delay. */
