@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import { sealStdio } from './inherited-handles.js';
 import { PipeInput } from './input.js';
-import { type ExtraPipe, environmentOf, type Launched, startChild } from './launch.js';
+import { type ExtraPipe, environmentOf, type Launched, LazyPipe, startChild } from './launch.js';
 import type { Invocation } from './level.js';
 import { StreamOutput } from './output.js';
 import type { PipeStdio } from './request.js';
@@ -33,11 +33,7 @@ export async function launchWithPipes(
   const extraPipes: ExtraPipe[] = [];
   for (let handle = 3; handle < 3 + extra.length; handle += 1) {
     const stream = child.stdio[handle];
-    if (!(stream instanceof Duplex)) continue;
-    extraPipes.push({
-      input: new PipeInput(stream, queueBytes),
-      output: new StreamOutput(`fd${handle}`, stream),
-    });
+    if (stream instanceof Duplex) extraPipes.push(new LazyPipe(stream, handle, queueBytes));
   }
   return {
     child,
@@ -50,7 +46,7 @@ export async function launchWithPipes(
     destroy: () => {
       child.stdin?.destroy();
       for (const output of outputs) output.destroy();
-      for (const pipe of extraPipes) pipe.output.destroy();
+      for (const pipe of extraPipes) pipe.socket.destroy();
     },
   };
 }

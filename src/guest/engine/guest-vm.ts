@@ -76,6 +76,8 @@ export class GuestVm {
   readonly #landmarks: ReadonlyMap<Landmark, number>;
   readonly #names: { readonly value: Pointer; readonly get: Pointer; readonly length: Pointer };
   readonly #scratch: Pointer;
+  readonly #plainClass: number;
+  readonly #arrayClass: number;
   #hooks: GuestHooks = NO_HOOKS;
   #bytes: Uint8Array;
   #broken = false;
@@ -102,7 +104,7 @@ export class GuestVm {
     this.#vm = vm;
     this.#exports = vm._getExports();
     this.#bytes = new Uint8Array(this.#exports.memory.buffer);
-    const host = vm.newFunction('host', (...args) => this.#onHostCall(args));
+    const host = vm.newFunction('host', (...args) => this.#shielded(() => this.#onHostCall(args)));
     const factory = vm.evalCode(PRELUDE_SOURCE, PRELUDE_FILE);
     const table = vm.callFunction(factory, vm.undefined, host);
     const pick = (name: string): JSValueHandle => table.getProp(name);
@@ -125,6 +127,8 @@ export class GuestVm {
     const name = (text: string): Pointer => vm._writeString(text).ptr;
     this.#names = { value: name('value'), get: name('get'), length: name('length') };
     this.#scratch = this.#exports.wasm_malloc(16);
+    this.#plainClass = vm.newObject().classId;
+    this.#arrayClass = vm.newArray().classId;
     // The singletons are part of the image, so that they stay valid over a reset.
     void [vm.undefined, vm.null, vm.true, vm.false, vm.global];
     vm.runGC();
@@ -161,14 +165,12 @@ export class GuestVm {
     this.#vm.dispose();
   }
 
-  /** How many bytes the guest has allocated beyond the pristine heap, now. */
-  get usedBytes(): number {
-    return this.#vm.getMemoryUsage().mallocSize - this.#imageUsage;
-  }
-
-  /** How large the linear memory has ever been in this run, beyond the pristine heap: it never shrinks. */
-  get peakBytes(): number {
-    return this.#exports.memory.buffer.byteLength - this.#image.byteLength;
+  /** Whether the guest is, or in this run has been, so close to its limit that the next allocation may have been refused. */
+  nearLimit(memoryLimitBytes: number): boolean {
+    const near = memoryLimitBytes * 0.8;
+    // The linear memory never shrinks, so it tells of the past.
+    const peak = this.#exports.memory.buffer.byteLength - this.#image.byteLength;
+    return peak >= near || (!this.#broken && this.#vm.getMemoryUsage().mallocSize - this.#imageUsage >= near);
   }
 
   // --- running guest code ----------------------------------------------------------------------------------------------
@@ -307,9 +309,16 @@ export class GuestVm {
   /** The engine's own name of an object's class; it cannot be forged. */
   className(ptr: Pointer): string {
     const name = this.#exports.qjs_get_class_name(ptr);
-    if (name === 0) return 'Object';
-    const text = this.#vm._readCString(name);
-    return text;
+    if (this.#isException(name)) return 'Object';
+    const text = this.kindOf(name) === 'string' ? this.stringOf(name) : undefined;
+    this.free(name);
+    return text ?? 'Object';
+  }
+
+  /** Whether an object is of the engine's class for plain objects, or for arrays; `classId` 0 is no object at all. */
+  isOfPlainClass(ptr: Pointer): boolean {
+    const id = this.#exports.qjs_get_class_id(ptr);
+    return id === this.#plainClass || id === this.#arrayClass;
   }
 
   numberOf(ptr: Pointer): number {
@@ -347,7 +356,10 @@ export class GuestVm {
     const found = this.#exports.qjs_get_symbol_description(ptr, out);
     const description = new DataView(this.#exports.memory.buffer).getUint32(out, true);
     this.#exports.wasm_free(out);
-    return found > 0 && description !== 0 ? `Symbol(${this.#vm._readCString(description)})` : 'Symbol()';
+    if (found <= 0 || description === 0) return 'Symbol()';
+    const text = this.kindOf(description) === 'string' ? this.stringOf(description) : '';
+    this.free(description);
+    return `Symbol(${text ?? ''})`;
   }
 
   arrayLength(ptr: Pointer): number {
@@ -409,6 +421,15 @@ export class GuestVm {
   /** @internal */
   onInterrupt(): boolean {
     return this.#hooks.interrupt();
+  }
+
+  /** An error of ours must not reach the guest as it is: its stack would tell the paths of this machine. */
+  #shielded(run: () => JSValueHandle): JSValueHandle {
+    try {
+      return run();
+    } catch (error) {
+      throw error instanceof RangeError ? 'Maximum call stack size exceeded' : 'the host could not answer';
+    }
   }
 
   #onHostCall(args: readonly JSValueHandle[]): JSValueHandle {
