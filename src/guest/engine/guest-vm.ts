@@ -71,6 +71,7 @@ export class GuestVm {
   readonly #exports: Exports;
   readonly #image: Uint8Array;
   readonly #imageStack: number;
+  readonly #stackFloor: number;
   readonly #imageUsage: number;
   readonly #internals: ReadonlyMap<Internal, Pointer>;
   readonly #landmarks: ReadonlyMap<Landmark, number>;
@@ -95,12 +96,12 @@ export class GuestVm {
       // Nothing that the engine itself prints may reach our stdout, which may carry a protocol.
       wasi: () => ({ fd_write: () => 8 }),
     });
-    const made = new GuestVm(vm);
+    const made = new GuestVm(vm, stackBytes);
     current.vm = made;
     return made;
   }
 
-  private constructor(vm: QuickJS) {
+  private constructor(vm: QuickJS, stackBytes: number) {
     this.#vm = vm;
     this.#exports = vm._getExports();
     this.#bytes = new Uint8Array(this.#exports.memory.buffer);
@@ -133,8 +134,11 @@ export class GuestVm {
     void [vm.undefined, vm.null, vm.true, vm.false, vm.global];
     vm.runGC();
     this.#imageUsage = vm.getMemoryUsage().mallocSize;
-    this.#image = new Uint8Array(this.#exports.memory.buffer).slice();
+    // The stack lies below everything else and is empty between calls, so it is no part of the image.
     this.#imageStack = this.#exports.__stack_pointer.value;
+    this.#image = new Uint8Array(this.#exports.memory.buffer).slice(this.#imageStack);
+    // The engine looks at its stack on each call of a guest's; what it calls itself in between takes less than as much again.
+    this.#stackFloor = Math.max(0, this.#imageStack - 2 * stackBytes);
   }
 
   /** Starts a run: sets its limits, and gives its `Math.random` a seed. */
@@ -142,8 +146,7 @@ export class GuestVm {
     this.#hooks = hooks;
     // What the pristine heap holds is ours, not the guest's.
     this.#exports.qjs_set_memory_limit(this.#imageUsage + memoryLimitBytes);
-    const seeds = randomFillSync(new Int32Array(4));
-    this.free(this.callInternal('seed', ...Array.from(seeds, (seed) => this.newNumber(seed))));
+    this.free(this.callInternal('seed', ...Array.from({ length: 4 }, () => this.newNumber(randomSeed()))));
   }
 
   /** Makes the heap pristine again. False when the instance is broken or has grown too large, and must be thrown away. */
@@ -151,11 +154,11 @@ export class GuestVm {
     this.#hooks = NO_HOOKS;
     const memory = this.#exports.memory;
     if (this.#broken || memory.buffer.byteLength > MAX_IDLE_HEAP_BYTES) return false;
-    const bytes = new Uint8Array(memory.buffer);
-    bytes.set(this.#image);
-    bytes.fill(0, this.#image.byteLength);
+    const bytes = this.#view();
+    bytes.set(this.#image, this.#imageStack);
+    bytes.fill(0, this.#imageStack + this.#image.byteLength);
+    bytes.fill(0, this.#stackFloor, this.#imageStack);
     this.#exports.__stack_pointer.value = this.#imageStack;
-    this.#bytes = bytes;
     return true;
   }
 
@@ -169,7 +172,7 @@ export class GuestVm {
   nearLimit(memoryLimitBytes: number): boolean {
     const near = memoryLimitBytes * 0.8;
     // The linear memory never shrinks, so it tells of the past.
-    const peak = this.#exports.memory.buffer.byteLength - this.#image.byteLength;
+    const peak = this.#exports.memory.buffer.byteLength - this.#imageStack - this.#image.byteLength;
     return peak >= near || (!this.#broken && this.#vm.getMemoryUsage().mallocSize - this.#imageUsage >= near);
   }
 
@@ -508,6 +511,18 @@ export class GuestVm {
       throw error instanceof BrokenGuest ? error : new BrokenGuest(error);
     }
   }
+}
+
+const seeds = new Int32Array(1024);
+let seedsUsed = seeds.length;
+
+/** A random number of 32 bits, from a store that is filled in one go. */
+function randomSeed(): number {
+  if (seedsUsed === seeds.length) {
+    randomFillSync(seeds);
+    seedsUsed = 0;
+  }
+  return seeds[seedsUsed++] ?? 0;
 }
 
 /** A function of the prelude threw, which only happens when the guest has no memory or no time left. */

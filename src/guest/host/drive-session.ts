@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import type { ProviderManifest, ToolOutcome } from '../../capabilities/index.js';
 import { type CloseReason, checkTransportSafe, printable, type Transport } from '../../wire/index.js';
 import { KILL_GRACE_MS, START_TIMEOUT_MS } from '../limits.js';
@@ -32,6 +33,8 @@ export interface SessionRequest {
   readonly startTimeoutMs?: number;
   /** How long it may take to end after a cancel, or after its own time limit. */
   readonly cancelGraceMs?: number;
+  /** Receives a way to cancel that needs no signal. */
+  readonly onHandle?: (handle: { cancel(): void }) => void;
   /** Chosen when absent. */
   readonly executionId?: string;
 }
@@ -55,11 +58,19 @@ export function driveSession(request: SessionRequest): Promise<SessionEnd> {
   return new Promise((resolve) => new HostSession(request, resolve).start());
 }
 
+/** A signal that many tools may listen to. */
+function manyListeners(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
+}
+
 class HostSession {
   readonly #request: SessionRequest;
   readonly #settle: (end: SessionEnd) => void;
   readonly #id: string;
-  readonly #abort = new AbortController();
+  /** Made with the first tool call: most executions need none. */
+  #abort: AbortController | undefined;
   readonly #seen = new Set<string>();
   readonly #streamed: LogBook;
   readonly #unsubscribe: (() => void)[] = [];
@@ -83,8 +94,11 @@ class HostSession {
       transport.onClose((reason) => this.#onClose(reason)),
     );
     const onAbort = (): void => this.#cancel();
-    signal?.addEventListener('abort', onAbort, { once: true });
-    this.#unsubscribe.push(() => signal?.removeEventListener('abort', onAbort));
+    if (signal) {
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#unsubscribe.push(() => signal.removeEventListener('abort', onAbort));
+    }
+    this.#request.onHandle?.({ cancel: onAbort });
     this.#watch(this.#request.startTimeoutMs ?? START_TIMEOUT_MS, 'the runner did not start the execution in time');
     this.#send({ type: 'execute', id: this.#id, code, options, providers: manifests });
     if (signal?.aborted) this.#cancel();
@@ -136,6 +150,7 @@ class HostSession {
     const from = performance.now();
     const facts = { executionId: this.#id, callId, providerName, safeToolName };
     this.#event({ type: 'tool_call', ...facts, input: message.input });
+    this.#abort ??= manyListeners();
     this.#request.dispatch(message, this.#abort.signal).then((outcome) => {
       const durationMs = performance.now() - from;
       const end = outcome.ok ? { ok: true as const } : { ok: false as const, error: outcome.error };
@@ -176,7 +191,7 @@ class HostSession {
   #cancel(): void {
     if (this.#ended || this.#cancelled) return;
     this.#cancelled = true;
-    this.#abort.abort(new Error(TIMED_OUT));
+    this.#abort?.abort(new Error(TIMED_OUT));
     this.#request.interrupt?.();
     this.#send({ type: 'cancel', id: this.#id });
     if (this.#ended) return;
@@ -234,7 +249,7 @@ class HostSession {
     clearTimeout(this.#timer);
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     // Tools that still run work for nobody.
-    this.#abort.abort(new Error('the execution has ended'));
+    this.#abort?.abort(new Error('the execution has ended'));
     const book = new LogBook(this.#request.options);
     for (const line of logs) book.add(line);
     const durationMs = performance.now() - (this.#startedAt ?? this.#began);

@@ -114,7 +114,7 @@ class PooledExecutor implements Executor {
   readonly #options: ExecutorOptions;
   readonly #pool: ShellPool;
   readonly #running = new Set<Promise<unknown>>();
-  readonly #abort = new AbortController();
+  readonly #active = new Set<{ cancel(): void }>();
   #spawner: Spawner | undefined;
   #disposed = false;
   #executions = 0;
@@ -146,7 +146,7 @@ class PooledExecutor implements Executor {
       options: { ...checked.options, streamLogs: true },
       dispatch: dispatchTo(checked.providers, executionId),
       executionId,
-      signal: signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal,
+      ...(signal ? { signal } : {}),
       ...(onEvent ? { onEvent } : {}),
     });
     this.#running.add(run);
@@ -164,7 +164,10 @@ class PooledExecutor implements Executor {
   async dispose({ mode = 'drain' }: { readonly mode?: 'drain' | 'abort' } = {}): Promise<void> {
     if (!this.#disposed) {
       this.#disposed = true;
-      if (mode === 'abort') this.#abort.abort(new Error('the executor is disposed'));
+      if (mode === 'abort') {
+        this.#pool.refuseWaiting();
+        for (const handle of this.#active) handle.cancel();
+      }
       await Promise.all(this.#running);
     }
     await this.#pool.close();
@@ -185,7 +188,14 @@ class PooledExecutor implements Executor {
       const reason = error instanceof Error ? error.message : String(error);
       return this.#counted(refusal('internal_error', `the guest could not be started: ${reason}`));
     }
-    return this.#counted(await runIn(this.#pool, shell, request));
+    let active: { cancel(): void } | undefined;
+    const onHandle = (handle: { cancel(): void }): void => {
+      active = handle;
+      this.#active.add(handle);
+    };
+    const result = await runIn(this.#pool, shell, { ...request, onHandle });
+    if (active) this.#active.delete(active);
+    return this.#counted(result);
   }
 
   #counted(result: ExecuteResult): ExecuteResult {

@@ -97,18 +97,18 @@ export class ShellPool {
     await Promise.all(Array.from({ length: Math.max(0, missing) }, () => this.#add()));
   }
 
-  /** Refuses new work and ends every shell that is not in use. Resolves when all are gone. */
-  async close(): Promise<void> {
+  /** Refuses new work, and what waits. */
+  refuseWaiting(): void {
     this.#closed = true;
     for (const waiter of this.#waiting) waiter.fail(new Error('the executor is disposed'));
     this.#waiting.clear();
-    for (const shell of this.#idle.splice(0)) this.#kill(shell);
-    await Promise.all([...this.#gone]);
   }
 
-  /** Ends every shell, in use or not. */
-  killAll(): void {
-    for (const shell of this.#all) this.#kill(shell);
+  /** Refuses all work and ends every shell that is not in use. Resolves when all are gone. */
+  async close(): Promise<void> {
+    this.refuseWaiting();
+    for (const shell of this.#idle.splice(0)) this.#kill(shell);
+    await Promise.all([...this.#gone]);
   }
 
   readonly #gone = new Set<Promise<void>>();

@@ -12,6 +12,10 @@ const pipe = new Socket({ fd: PROTOCOL_HANDLE, readable: true, writable: true })
 const transport = ndjsonTransport({ readable: pipe, writable: pipe });
 // Without a parent there is nobody to run for.
 transport.onClose(() => process.exit(0));
-const runner = new RunnerCore(transport, { modules: await engineModules(), stackBytes: ENGINE_STACK_BYTES });
+const runner = new RunnerCore(transport, {
+  modules: await engineModules(),
+  stackBytes: ENGINE_STACK_BYTES,
+  buffered: true,
+});
 await runner.prewarm();
 void transport.send(READY);

@@ -54,7 +54,7 @@ export const TIMED_OUT = 'Execution timed out';
 /**
  * One run of one program in one engine.
  *
- *     new ──start()──▶ running ⇄ waiting (for tools and timers) ──▶ ended (exactly one `done`)
+ *     new ──announce()──▶ accepted ──run()──▶ running ⇄ waiting (for tools and timers) ──▶ ended (exactly one `done`)
  *     running, waiting ──deadline──▶ ended (timeout)
  *     running, waiting ──cancel()──▶ unwinding (pending calls reject, nothing is sent) ──▶ ended (timeout)
  *
@@ -94,11 +94,15 @@ export class Execution {
     return this.#ended;
   }
 
-  start(): void {
-    const { options } = this.#message;
+  /** Accepts the execution: its time runs from here. */
+  announce(): void {
     this.#startedAt = this.#world.now();
-    this.#deadline = this.#startedAt + options.timeoutMs;
+    this.#deadline = this.#startedAt + this.#message.options.timeoutMs;
     this.#world.emit({ type: 'started', id: this.id });
+  }
+
+  run(): void {
+    const { options } = this.#message;
     this.#attempt(() => {
       const prepared = prepareSource(this.#message.code);
       if (!prepared.ok) {
