@@ -1,7 +1,12 @@
 import { writeSync } from 'node:fs';
 import type { SallyportError } from '../errors/index.js';
 import { type InputStream, inputBacklog, inputClosed } from './input.js';
-import { TERMINAL_RETRY_MAX_MS, TERMINAL_RETRY_MIN_MS, TERMINAL_TURN_BYTES } from './limits.js';
+import {
+  TERMINAL_PROMPT_RETRIES,
+  TERMINAL_RETRY_MAX_MS,
+  TERMINAL_RETRY_MIN_MS,
+  TERMINAL_TURN_BYTES,
+} from './limits.js';
 import { errnoOf } from './resolve-program.js';
 
 /** Hands bytes to the kernel without waiting: how many it took, none of them because it is full, or that nobody reads. */
@@ -31,18 +36,19 @@ const END_OF_FILE_CHARACTER = Uint8Array.of(4);
  * What is typed into a terminal.
  *
  *     idle ──write──▶ all taken: idle
- *                     kernel full: waiting ──timer, 1 ms and doubling while nothing moves──▶ try again
+ *                     kernel full: waiting ──the next few turns, then a timer that doubles while nothing moves──▶ try again
  *     any ──close()──▶ closed: whatever waits is rejected
  *
  * Node's own stream cannot do this: libuv knows no way to make the master of a terminal non-blocking for itself alone,
  * marks it as one that blocks, and turns in circles inside a write until the child reads. Node offers no way to wait
- * for a handle to take more, hence the timer; a write that fits, which is nearly every one, never sees it.
+ * for a handle to take more, hence the waiting; a write that fits, which is nearly every one, never sees it.
  */
 export class TerminalInput implements InputStream {
   readonly #writer: TerminalWriter;
   readonly #queueBytes: number;
   readonly #queue: Waiting[] = [];
   #waitingBytes = 0;
+  #promptRetries = TERMINAL_PROMPT_RETRIES;
   #retryMs = TERMINAL_RETRY_MIN_MS;
   #timer: NodeJS.Timeout | undefined;
   #immediate: NodeJS.Immediate | undefined;
@@ -92,10 +98,10 @@ export class TerminalInput implements InputStream {
       const taken = head.rest.length === 0 ? 0 : this.#writer(head.rest.subarray(0, budget));
       if (taken === 'closed') return this.close();
       if (taken === 'full') {
-        this.#timer = setTimeout(() => this.#pump(), this.#retryMs);
-        this.#retryMs = Math.min(this.#retryMs * 2, TERMINAL_RETRY_MAX_MS);
+        this.#retry();
         return;
       }
+      this.#promptRetries = TERMINAL_PROMPT_RETRIES;
       this.#retryMs = TERMINAL_RETRY_MIN_MS;
       budget -= taken;
       this.#waitingBytes -= taken;
@@ -104,5 +110,14 @@ export class TerminalInput implements InputStream {
       this.#queue.shift();
       head.resolve();
     }
+  }
+  #retry(): void {
+    if (this.#promptRetries > 0) {
+      this.#promptRetries -= 1;
+      this.#immediate = setImmediate(() => this.#pump());
+      return;
+    }
+    this.#timer = setTimeout(() => this.#pump(), this.#retryMs);
+    this.#retryMs = Math.min(this.#retryMs * 2, TERMINAL_RETRY_MAX_MS);
   }
 }
