@@ -40,6 +40,9 @@ export const MAX_PENDING_TIMERS = 10_000;
 /** How many tool calls of one run may be in flight. */
 export const MAX_PENDING_TOOL_CALLS = 10_000;
 
+/** How long a `callId` may be. A host remembers each, so that no call is run twice; a UUID has 36 characters. */
+export const MAX_CALL_ID_CHARS = 256;
+
 /** How many jobs of the guest run before the clock is looked at. */
 export const JOBS_PER_CLOCK_CHECK = 64;
 

@@ -197,3 +197,21 @@ export function dataNamed<T>(
 export function dataText(vm: GuestVm, ptr: Pointer, name: string): string | undefined {
   return dataNamed(vm, ptr, name, (value) => (vm.kindOf(value) === 'string' ? vm.stringOf(value) : undefined));
 }
+
+/** Looks a text up along the prototype chain, through data properties only. */
+export function inheritedText(vm: GuestVm, start: Pointer, name: string): string | undefined {
+  let current: Pointer | undefined = vm.duplicate(start);
+  // Prototype chains of errors are three long; a guest can make one of any length.
+  for (let step = 0; step < 10 && current !== undefined; step += 1) {
+    const text = vm.isProxy(current) ? undefined : dataText(vm, current, name);
+    if (text !== undefined || vm.isProxy(current)) {
+      vm.free(current);
+      return text;
+    }
+    const next: Pointer | undefined = vm.prototypeOf(current);
+    vm.free(current);
+    current = next;
+  }
+  if (current !== undefined) vm.free(current);
+  return undefined;
+}

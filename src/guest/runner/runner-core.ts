@@ -49,11 +49,14 @@ export class RunnerCore {
   /** Makes an engine ready, so that the first execution does not wait for it. */
   prewarm(): Promise<void> {
     if (this.#vm) return Promise.resolve();
-    this.#preparing ??= GuestVm.create(this.#options.modules, this.#options.stackBytes).then((vm) => {
-      this.#preparing = undefined;
-      if (this.#closed) vm.dispose();
-      else this.#vm = vm;
-    });
+    this.#preparing ??= GuestVm.create(this.#options.modules, this.#options.stackBytes)
+      .then((vm) => {
+        if (this.#closed) vm.dispose();
+        else this.#vm = vm;
+      })
+      .finally(() => {
+        this.#preparing = undefined;
+      });
     return this.#preparing;
   }
 
@@ -117,7 +120,8 @@ export class RunnerCore {
     if (this.#vm?.reset()) return;
     this.#vm?.dispose();
     this.#vm = undefined;
-    void this.prewarm();
+    // The next execution tries again, and fails with the reason.
+    this.prewarm().catch(() => {});
   }
 
   #refuse(id: string, code: 'validation_error' | 'internal_error', message: string): void {
