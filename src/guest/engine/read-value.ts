@@ -1,4 +1,5 @@
 import { MAX_DEPTH, MAX_VALUES } from '../../wire/index.js';
+import { MAX_VALUE_CHARS } from '../limits.js';
 import type { GuestVm, Pointer } from './guest-vm.js';
 
 /** What reading one value out of a guest may cost. */
@@ -9,7 +10,7 @@ export interface ReadBudget {
   readonly chars: number;
 }
 
-export const DEFAULT_READ_BUDGET: ReadBudget = { depth: MAX_DEPTH, values: MAX_VALUES, chars: 16 * 1024 * 1024 };
+export const DEFAULT_READ_BUDGET: ReadBudget = { depth: MAX_DEPTH, values: MAX_VALUES, chars: MAX_VALUE_CHARS };
 
 export type ReadResult =
   | { readonly ok: true; readonly value: unknown /** UTF-16 units of its strings and keys. */; readonly chars: number }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ToolProvider } from '../../capabilities/index.js';
 import { openWebSocket, type Transport, webSocketTransport } from '../../wire/index.js';
-import { REMOTE_CANCEL_GRACE_MS } from '../limits.js';
+import { MESSAGE_BUDGET, REMOTE_CANCEL_GRACE_MS } from '../limits.js';
 import type { ExecuteResult } from '../messages.js';
 import { TIMED_OUT } from '../runner/execution.js';
 import { dispatchTo } from './dispatch.js';
@@ -58,7 +58,7 @@ class RemoteExecutor implements Executor {
           ...(token === undefined ? {} : { token }),
           ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
         };
-        return webSocketTransport(await openWebSocket(url ?? '', settings));
+        return webSocketTransport(await openWebSocket(url ?? '', settings), { budget: MESSAGE_BUDGET });
       });
   }
 

@@ -8,8 +8,6 @@ export interface RunnerCoreOptions {
   readonly modules: EngineModules;
   /** The engine's stack, which must fit the stack of the thread it runs on. */
   readonly stackBytes: number;
-  /** Whether what is sent leaves only in a later turn. Then `started` is let go before the guest can keep it from leaving. */
-  readonly buffered?: boolean;
   /** True once the guest that runs now is to stop: read from shared memory while the guest is busy. */
   readonly aborted?: () => boolean;
 }
@@ -105,12 +103,8 @@ export class RunnerCore {
     const execution = new Execution(this.#vm, message, this.#world);
     this.#active = execution;
     execution.announce();
-    const run = (): void => {
-      execution.run();
-      this.#afterwards();
-    };
-    if (this.#options.buffered === true) setImmediate(run);
-    else run();
+    execution.run();
+    this.#afterwards();
   }
 
   /** The answer is on its way; now the heap is made pristine, or the engine replaced. */
