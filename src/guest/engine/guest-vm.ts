@@ -34,7 +34,8 @@ type Internal =
   | 'mapEntries'
   | 'setValues'
   | 'hrefOf'
-  | 'globals';
+  | 'globals'
+  | 'ownKeys';
 type Landmark = 'objectPrototype' | 'arrayPrototype' | 'internalErrorPrototype';
 
 /** The guest's engine gave up in a way that leaves its heap unusable: the instance must be thrown away. */
@@ -122,6 +123,7 @@ export class GuestVm {
       'setValues',
       'hrefOf',
       'globals',
+      'ownKeys',
     ];
     const landmarks: Landmark[] = ['objectPrototype', 'arrayPrototype', 'internalErrorPrototype'];
     this.#internals = new Map(functions.map((name) => [name, pick(name).ptr]));
@@ -388,8 +390,12 @@ export class GuestVm {
 
   /** All own keys: pointers to strings and symbols. Undefined when there is no memory. Not for proxies. */
   ownKeys(ptr: Pointer): Pointer[] | undefined {
-    const list = this.#exports.qjs_get_own_property_keys(ptr);
-    if (this.#isException(list)) return undefined;
+    // The engine's own list of keys is filled by assignment, which runs what a guest put on `Array.prototype`; this one is not.
+    const { ok, value: list } = this.tryInternal('ownKeys', this.duplicate(ptr));
+    if (!ok) {
+      this.free(list);
+      return undefined;
+    }
     const count = this.arrayLength(list);
     const keys: Pointer[] = [];
     for (let index = 0; index < count; index += 1) keys.push(this.#exports.qjs_get_prop_uint32(list, index));
