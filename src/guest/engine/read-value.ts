@@ -1,4 +1,5 @@
 import { MAX_DEPTH, MAX_VALUES } from '../../wire/index.js';
+import { MAX_VALUE_CHARS } from '../limits.js';
 import type { GuestVm, Pointer } from './guest-vm.js';
 
 /** What reading one value out of a guest may cost. */
@@ -9,7 +10,7 @@ export interface ReadBudget {
   readonly chars: number;
 }
 
-export const DEFAULT_READ_BUDGET: ReadBudget = { depth: MAX_DEPTH, values: MAX_VALUES, chars: 16 * 1024 * 1024 };
+export const DEFAULT_READ_BUDGET: ReadBudget = { depth: MAX_DEPTH, values: MAX_VALUES, chars: MAX_VALUE_CHARS };
 
 export type ReadResult =
   | { readonly ok: true; readonly value: unknown /** UTF-16 units of its strings and keys. */; readonly chars: number }
@@ -214,4 +215,22 @@ export function dataNamed<T>(
 /** Reads an own data property that is a string. */
 export function dataText(vm: GuestVm, ptr: Pointer, name: string): string | undefined {
   return dataNamed(vm, ptr, name, (value) => (vm.kindOf(value) === 'string' ? vm.stringOf(value) : undefined));
+}
+
+/** Looks a text up along the prototype chain, through data properties only. */
+export function inheritedText(vm: GuestVm, start: Pointer, name: string): string | undefined {
+  let current: Pointer | undefined = vm.duplicate(start);
+  // Prototype chains of errors are three long; a guest can make one of any length.
+  for (let step = 0; step < 10 && current !== undefined; step += 1) {
+    const text = vm.isProxy(current) ? undefined : dataText(vm, current, name);
+    if (text !== undefined || vm.isProxy(current)) {
+      vm.free(current);
+      return text;
+    }
+    const next: Pointer | undefined = vm.prototypeOf(current);
+    vm.free(current);
+    current = next;
+  }
+  if (current !== undefined) vm.free(current);
+  return undefined;
 }
