@@ -45,12 +45,14 @@ class Refusal extends Error {
   }
 }
 
+type Key = string | number | { readonly symbol: string };
+
 class Reader {
   readonly #vm: GuestVm;
   readonly #budget: ReadBudget;
   /** The objects around the value that is read, and the keys that lead to it: a path is only written when it is needed. */
   readonly #around = new Set<number>();
-  readonly #keys: (string | number)[] = [];
+  readonly #keys: Key[] = [];
   #values = 0;
   chars = 0;
 
@@ -152,7 +154,10 @@ class Reader {
     const copy: Record<string, unknown> = {};
     for (const key of keys) {
       if (vm.isEnumerable(ptr, key)) {
-        if (vm.kindOf(key) === 'symbol') throw new Refusal(`symbol key ${vm.primitiveText(key, 'symbol')}`);
+        if (vm.kindOf(key) === 'symbol') {
+          this.#keys.push({ symbol: vm.primitiveText(key, 'symbol') });
+          throw new Refusal('symbol key');
+        }
         const name = this.#text(key);
         this.#keys.push(name);
         const value = this.#child(vm.ownData(ptr, key), depth);
@@ -183,8 +188,9 @@ function outOfMemory(): Refusal {
 }
 
 /** How a key is written in a path. */
-function member(name: string | number): string {
+function member(name: Key): string {
   if (typeof name === 'number') return `[${name}]`;
+  if (typeof name === 'object') return `[${name.symbol}]`;
   return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name.slice(0, 100)}` : `[${JSON.stringify(name.slice(0, 100))}]`;
 }
 
