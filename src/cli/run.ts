@@ -44,7 +44,7 @@ export function runCommand(): Command {
 async function run(file: string, flags: RunFlags): Promise<void> {
   const providers = flags.tools === undefined ? [] : await loadTools(flags.tools);
   if (flags.types) {
-    process.stdout.write(`${describeTools(providers)}\n`);
+    process.stdout.write(describeTools(providers));
     return;
   }
   const code = await readProgram(file);
