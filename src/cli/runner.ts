@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
-import { attachRunner, createRunnerShells } from '../guest/index.js';
+import { attachRunner, createRunnerShells, MESSAGE_BUDGET } from '../guest/index.js';
 import { isLoopback, listenWebSocket, ndjsonTransport, parseListenAddress, webSocketTransport } from '../wire/index.js';
 import { CliError, EXIT } from './exit.js';
 import { isolationOption } from './options.js';
@@ -32,7 +32,7 @@ export function runnerCommand(): Command {
 async function serveStdio({ isolation }: RunnerFlags): Promise<void> {
   const input = new PassThrough();
   process.stdin.pipe(input, { end: false });
-  const transport = ndjsonTransport({ readable: input, writable: process.stdout });
+  const transport = ndjsonTransport({ readable: input, writable: process.stdout, budget: MESSAGE_BUDGET });
   const runner = attachRunner(transport, { isolation });
   process.stdin.once('end', () => {
     // What was read last is still on its way through the transport.
@@ -59,7 +59,7 @@ async function serveSockets({ listen, isolation }: RunnerFlags): Promise<void> {
   }
   const shells = createRunnerShells({ isolation, size: 2 * availableParallelism() });
   const listener = await listenWebSocket({ host, port, token }, (socket) => {
-    attachRunner(webSocketTransport(socket), { shells });
+    attachRunner(webSocketTransport(socket, { budget: MESSAGE_BUDGET }), { shells });
   });
   process.stderr.write(`sallyport runner listening on ${listener.url}\n`);
   shells.prewarm().catch(() => {});

@@ -17,6 +17,7 @@ export {
   DEFAULT_MEMORY_LIMIT_BYTES,
   DEFAULT_TIMEOUT_MS,
   KILL_GRACE_MS,
+  MESSAGE_BUDGET,
 } from './limits.js';
 export {
   EXECUTE_ERROR_CODES,

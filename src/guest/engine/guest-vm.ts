@@ -35,7 +35,8 @@ type Internal =
   | 'mapEntries'
   | 'setValues'
   | 'hrefOf'
-  | 'globals';
+  | 'globals'
+  | 'ownKeys';
 type Landmark = 'objectPrototype' | 'arrayPrototype' | 'internalErrorPrototype';
 
 /** The guest's engine gave up in a way that leaves its heap unusable: the instance must be thrown away. */
@@ -90,6 +91,7 @@ export class GuestVm {
   readonly #plainClass: number;
   readonly #arrayClass: number;
   #hooks: GuestHooks = NO_HOOKS;
+  #lastAnswer: JSValueHandle | undefined;
   #bytes: Uint8Array;
   #broken = false;
 
@@ -130,7 +132,7 @@ export class GuestVm {
     this.#vm = vm;
     this.#exports = vm._getExports();
     this.#bytes = new Uint8Array(this.#exports.memory.buffer);
-    vm.registerHostCallback(HOST_FUNCTION, (...args) => this.#shielded(() => this.#onHostCall(args)));
+    vm.registerHostCallback(HOST_FUNCTION, (...args) => this.#answered(() => this.#onHostCall(args)));
     const table = new JSValueHandle(vm, tablePointer);
     const pick = (name: string): JSValueHandle => table.getProp(name);
     const functions: Internal[] = [
@@ -145,6 +147,7 @@ export class GuestVm {
       'setValues',
       'hrefOf',
       'globals',
+      'ownKeys',
     ];
     const landmarks: Landmark[] = ['objectPrototype', 'arrayPrototype', 'internalErrorPrototype'];
     this.#internals = new Map(functions.map((name) => [name, pick(name).ptr]));
@@ -176,6 +179,8 @@ export class GuestVm {
   /** Makes the heap pristine again. False when the instance is broken or has grown too large, and must be thrown away. */
   reset(): boolean {
     this.#hooks = NO_HOOKS;
+    // What it points to belongs to a heap that is gone.
+    this.#lastAnswer = undefined;
     const memory = this.#exports.memory;
     if (this.#broken || memory.buffer.byteLength > MAX_IDLE_HEAP_BYTES) return false;
     const bytes = this.#view();
@@ -241,25 +246,39 @@ export class GuestVm {
     });
   }
 
-  /** Runs one pending job. Says whether there was one, and whether it was cut off by the interrupt. */
-  runJob(): 'none' | 'done' | 'failed' {
+  /** Runs one pending job. Says whether there was one; one that threw, or was cut off by the interrupt, gives what it threw. */
+  runJob(): 'none' | 'done' | { readonly thrown: Pointer } {
     return this.#guard(() => {
       if (this.#exports.qjs_is_job_pending() === 0) return 'none';
       if (this.#exports.qjs_execute_pending_job() >= 0) return 'done';
-      this.free(this.#exports.qjs_get_exception());
-      return 'failed';
+      return { thrown: this.#exports.qjs_get_exception() };
     });
   }
 
-  /** A promise whose two ends are in the host's hands. */
+  /**
+   * A promise whose two ends are in the host's hands. Made from the engine's parts: the engine's wrapper keeps the end that
+   * is not used for as long as the instance lives, which is many runs.
+   */
   newPromise(): { promise: JSValueHandle; resolve(value: Pointer): void; reject(value: Pointer): void } {
-    const { handle, resolve, reject } = this.#vm.newPromise();
-    // `resolve` and `reject` only read the pointer of what they are given.
-    const borrow = (ptr: Pointer): JSValueHandle => ({ ptr }) as JSValueHandle;
+    const e = this.#exports;
+    const promise = e.qjs_new_promise(this.#scratch, this.#scratch + 4);
+    if (this.#isException(promise)) throw new GuestFailure('newPromise');
+    const view = new DataView(e.memory.buffer);
+    const resolve = view.getUint32(this.#scratch, true);
+    const reject = view.getUint32(this.#scratch + 4, true);
+    const settle = (end: Pointer, value: Pointer): void =>
+      this.#guard(() => {
+        const list = e.wasm_malloc(4);
+        new DataView(e.memory.buffer).setUint32(list, value, true);
+        this.free(this.#outcome(e.qjs_call(end, this.#vm.undefined.ptr, 1, list)).value);
+        e.wasm_free(list);
+        this.free(resolve);
+        this.free(reject);
+      });
     return {
-      promise: handle,
-      resolve: (value) => this.#guard(() => resolve(borrow(value))),
-      reject: (value) => this.#guard(() => reject(borrow(value))),
+      promise: new JSValueHandle(this.#vm, promise),
+      resolve: (value) => settle(resolve, value),
+      reject: (value) => settle(reject, value),
     };
   }
 
@@ -395,8 +414,12 @@ export class GuestVm {
 
   /** All own keys: pointers to strings and symbols. Undefined when there is no memory. Not for proxies. */
   ownKeys(ptr: Pointer): Pointer[] | undefined {
-    const list = this.#exports.qjs_get_own_property_keys(ptr);
-    if (this.#isException(list)) return undefined;
+    // The engine's own list of keys is filled by assignment, which runs what a guest put on `Array.prototype`; this one is not.
+    const { ok, value: list } = this.tryInternal('ownKeys', this.duplicate(ptr));
+    if (!ok) {
+      this.free(list);
+      return undefined;
+    }
     const count = this.arrayLength(list);
     const keys: Pointer[] = [];
     for (let index = 0; index < count; index += 1) keys.push(this.#exports.qjs_get_prop_uint32(list, index));
@@ -450,10 +473,16 @@ export class GuestVm {
     return this.#hooks.interrupt();
   }
 
-  /** An error of ours must not reach the guest as it is: its stack would tell the paths of this machine. */
-  #shielded(run: () => JSValueHandle): JSValueHandle {
+  /**
+   * Answers a call of the guest. An error of ours must not reach the guest as it is: its stack would tell the paths of this
+   * machine. The engine copies the answer and leaves ours to us, so it is let go with the next call.
+   */
+  #answered(run: () => JSValueHandle): JSValueHandle {
     try {
-      return run();
+      const answer = run();
+      this.#lastAnswer?.dispose();
+      this.#lastAnswer = answer;
+      return answer;
     } catch (error) {
       throw error instanceof RangeError ? 'Maximum call stack size exceeded' : 'the host could not answer';
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type ToolProvider, toManifest } from '../../capabilities/index.js';
+import type { ToolProvider } from '../../capabilities/index.js';
 import { openWebSocket, type Transport, webSocketTransport } from '../../wire/index.js';
-import { DEFAULT_MAX_CODE_BYTES, REMOTE_CANCEL_GRACE_MS } from '../limits.js';
+import { MESSAGE_BUDGET, REMOTE_CANCEL_GRACE_MS } from '../limits.js';
 import type { ExecuteResult } from '../messages.js';
 import { TIMED_OUT } from '../runner/execution.js';
 import { dispatchTo } from './dispatch.js';
@@ -58,7 +58,7 @@ class RemoteExecutor implements Executor {
           ...(token === undefined ? {} : { token }),
           ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
         };
-        return webSocketTransport(await openWebSocket(url ?? '', settings));
+        return webSocketTransport(await openWebSocket(url ?? '', settings), { budget: MESSAGE_BUDGET });
       });
   }
 
@@ -67,27 +67,19 @@ class RemoteExecutor implements Executor {
     providers: ToolProvider | readonly ToolProvider[] = [],
     options: ExecuteOptions = {},
   ): Promise<ExecuteResult> {
-    const { signal, onEvent, ...limits } = options;
     this.#executions += 1;
-    const checked = checkRequest(
-      code,
-      providers,
-      { ...this.#options.limits, ...limits },
-      this.#options.maxCodeBytes ?? DEFAULT_MAX_CODE_BYTES,
-    );
+    const checked = checkRequest(code, providers, options, this.#options);
     const executionId = randomUUID();
     const run = checked.ok
       ? this.#run({
-          code,
-          manifests: checked.providers.map(toManifest),
+          ...checked,
           // A runner that knows how sends its logs as they come; another ignores the wish.
-          options: { ...checked.options, ...(onEvent ? { streamLogs: true } : {}) },
+          options: { ...checked.options, ...(checked.onEvent ? { streamLogs: true } : {}) },
           dispatch: dispatchTo(checked.providers, executionId),
           executionId,
-          signal: signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal,
+          signal: checked.signal ? AbortSignal.any([checked.signal, this.#abort.signal]) : this.#abort.signal,
           cancelGraceMs: this.#options.cancelGraceMs ?? REMOTE_CANCEL_GRACE_MS,
           ...(this.#options.startTimeoutMs === undefined ? {} : { startTimeoutMs: this.#options.startTimeoutMs }),
-          ...(onEvent ? { onEvent } : {}),
         })
       : Promise.resolve(refusal('validation_error', checked.reason));
     const counted = run.then((result) => {

@@ -266,7 +266,9 @@ export class Execution {
   /** Runs jobs until the guest waits for something, and ends the run when its promise has settled. */
   #pump(): void {
     this.#runJobs();
-    if (this.#interrupted) return this.#failTimeout();
+    if (this.#ended) return;
+    // An operation of the engine that cannot be interrupted may end after the limit.
+    if (this.#interrupted || this.#hooks.interrupt()) return this.#failTimeout();
     const promise = this.#promise as Pointer;
     const state = this.#vm.promiseState(promise);
     if (state === 0) return this.#armDeadline();
@@ -282,7 +284,8 @@ export class Execution {
     for (let count = 1; ; count += 1) {
       const outcome = this.#vm.runJob();
       if (outcome === 'none' || this.#interrupted) return;
-      if (outcome === 'failed') throw new GuestFailure('a job');
+      // What a microtask throws and nobody catches ends the run, as with a timer.
+      if (outcome !== 'done') return this.#failWith(outcome.thrown);
       // A chain of short jobs never runs long enough for the engine to ask by itself.
       if (count % JOBS_PER_CLOCK_CHECK === 0 && this.#hooks.interrupt()) return;
     }
