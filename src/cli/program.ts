@@ -1,5 +1,7 @@
 import { Command } from 'commander';
 import { doctorCommand } from './doctor.js';
+import { runCommand } from './run.js';
+import { runnerCommand } from './runner.js';
 import { packageVersion } from './version.js';
 
 const EXAMPLES = `
@@ -19,6 +21,8 @@ export function program(): Command {
     .action(() => {
       root.outputHelp();
     });
+  root.addCommand(runCommand());
+  root.addCommand(runnerCommand());
   root.addCommand(doctorCommand());
   // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
   const commands = [root, ...root.commands];
