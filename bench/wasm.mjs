@@ -3,7 +3,13 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { AsyncWritable, createApiClientFromDuplex, createRpcFunctionDefinition, duplexFromSpawnedProcess, rpcCallback } from 'duplex-rpc';
+import {
+  AsyncWritable,
+  createApiClientFromDuplex,
+  createRpcFunctionDefinition,
+  duplexFromSpawnedProcess,
+  rpcCallback,
+} from 'duplex-rpc';
 import { createSink, openWasm } from '../dist/wasm/index.js';
 import { bench, report } from './harness.mjs';
 
@@ -39,7 +45,10 @@ function expect(value, wanted) {
 }
 
 const theirs = published();
-const ours = await openWasm(GUEST, { limits: { frameBytes: FRAME_BYTES, memoryBytes: 512 * MEBIBYTE }, timeoutMs: 60_000 });
+const ours = await openWasm(GUEST, {
+  limits: { frameBytes: FRAME_BYTES, memoryBytes: 512 * MEBIBYTE },
+  timeoutMs: 60_000,
+});
 
 await bench('calls one after another', {
   sides: {
@@ -61,8 +70,13 @@ await bench('calls, 256 in flight', {
 const ROUND_TRIPS = 1_000;
 await bench('callback round trips', {
   sides: {
-    published: async () => expect(await theirs.call.callHost({ name: rpcCallback(async (value) => value + 1), params: 1, times: ROUND_TRIPS }), 2),
-    sallyport: async () => expect(await ours.call.callHost({ name: (value) => value + 1, params: 1, times: ROUND_TRIPS }), 2),
+    published: async () =>
+      expect(
+        await theirs.call.callHost({ name: rpcCallback(async (value) => value + 1), params: 1, times: ROUND_TRIPS }),
+        2,
+      ),
+    sallyport: async () =>
+      expect(await ours.call.callHost({ name: (value) => value + 1, params: 1, times: ROUND_TRIPS }), 2),
   },
   iterations: 1,
   operations: ROUND_TRIPS,
@@ -141,5 +155,7 @@ await bench('spawn to first reply, without a spare', {
 report();
 timings.sort((a, b) => a - b);
 if (!process.argv.includes('--json')) {
-  console.log(`\nfirst reply from a warm spare: median ${timings[3].toFixed(2)} ms, best ${timings[0].toFixed(2)} ms of ${timings.length}`);
+  console.log(
+    `\nfirst reply from a warm spare: median ${timings[3].toFixed(2)} ms, best ${timings[0].toFixed(2)} ms of ${timings.length}`,
+  );
 }

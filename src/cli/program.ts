@@ -3,6 +3,7 @@ import { doctorCommand } from './doctor.js';
 import { runCommand } from './run.js';
 import { runnerCommand } from './runner.js';
 import { packageVersion } from './version.js';
+import { wasmCommand } from './wasm.js';
 
 const EXAMPLES = `
 Examples:
@@ -24,6 +25,7 @@ export function program(): Command {
   root.addCommand(runCommand());
   root.addCommand(runnerCommand());
   root.addCommand(doctorCommand());
+  root.addCommand(wasmCommand());
   // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
   const commands = [root, ...root.commands];
   for (const command of commands) {

@@ -96,6 +96,11 @@ export class GuestInstance {
     return this.#transport.frames > 0;
   }
 
+  /** Resolves with its first frame, if there is ever one. */
+  get spoken(): Promise<void> {
+    return this.#transport.spoken;
+  }
+
   get calls(): number {
     return this.#calls;
   }
@@ -202,7 +207,6 @@ export class GuestInstance {
       { status, stderr: this.#stderr.text, failure: this.#guest.failure(), killed, frames: this.#transport.frames },
     );
     this.#transport.terminate();
-    this.#session.end((waiting) => errorFor(error, waiting));
     const reported = manner === 'disposed' ? undefined : error;
     this.#options.onEvent({
       type: 'ended',
@@ -213,6 +217,7 @@ export class GuestInstance {
       stderr: this.#stderr.text,
       error: reported,
     });
+    this.#session.end((waiting) => errorFor(error, waiting));
     this.#resolveEnded(reported);
     return reported;
   }

@@ -45,6 +45,9 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
   #reading = false;
   #broken = false;
   #transferred = 0;
+  /** Resolves with the first frame: until then nothing says that the guest works at all. */
+  readonly spoken: Promise<void>;
+  #onFirstFrame: (() => void) | undefined;
 
   constructor(input: InputStream, output: OutputStream, limits: WasmLimits) {
     this.#input = input;
@@ -61,6 +64,9 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
         output.resume();
       },
       fail: (error) => this.#finish({ kind: 'error', message: error.message, error }),
+    });
+    this.spoken = new Promise((resolve) => {
+      this.#onFirstFrame = resolve;
     });
     output.onData((chunk) => this.#receive(chunk));
     output.pause();
@@ -161,6 +167,10 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
 
   readonly #decode = (payload: Uint8Array): void => {
     const bytes = payload.length;
+    if (this.#onFirstFrame !== undefined) {
+      this.#onFirstFrame();
+      this.#onFirstFrame = undefined;
+    }
     this.#transferred += bytes + FRAME_HEADER_BYTES;
     this.#inbox.push({ message: readMessage(decodeMessagePack(payload, this.#budget)), bytes });
   };

@@ -128,9 +128,12 @@ export class GuestPool {
     this.#all.add(instance);
     void instance.ended.then((error) => {
       this.#all.delete(instance);
-      if (instance.hasSpoken) this.#starts.succeeded();
-      else if (error !== undefined && countsAsStart(error)) this.#failed(error);
-      if (this.#starts.failures === 0) this.#refill();
+      if (!instance.hasSpoken && error !== undefined && countsAsStart(error)) this.#failed(error);
+      this.#refill();
+    });
+    void instance.spoken.then(() => {
+      this.#starts.succeeded();
+      this.#refillSoon();
     });
     if (this.#disposed) {
       await instance.dispose();
