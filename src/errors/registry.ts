@@ -72,6 +72,11 @@ export const ERROR_REGISTRY = {
     'Await the promise that `send` returns before sending more.',
   ),
   WIRE_CONNECT: entry('wire', 'A connection could not be opened.', 'The message has the address and the reason.'),
+  WIRE_LISTEN: entry(
+    'wire',
+    'A server cannot listen on the address it was given.',
+    'The message has the address and the reason: pick another port, or 0 for any free one.',
+  ),
   VALUE_NOT_SERIALIZABLE: entry(
     'wire',
     'A value cannot cross a boundary. The message has the path of the first offender.',

@@ -8,18 +8,30 @@ export {
   CONNECT_TIMEOUT_MS,
   DEPTH_CEILING,
   FRAME_TIMEOUT_MS,
+  KEEP_ALIVE_DELAY_MS,
   LAST_WORDS_MS,
   MAX_BACKLOG_BYTES,
+  MAX_CONNECTIONS,
   MAX_DEPTH,
   MAX_FRAME_BYTES,
+  MAX_HEADER_BYTES,
   MAX_MESSAGE_BYTES,
   MAX_VALUES,
   PAIR_WINDOW_MESSAGES,
   PORT_ACK_EVERY,
   PORT_WINDOW_MESSAGES,
   SEND_HIGH_WATER_BYTES,
+  SPARE_CONNECTIONS,
+  UPGRADE_TIMEOUT_MS,
 } from './limits.js';
 export { LineDecoder } from './lines.js';
+export {
+  formatListenAddress,
+  isLoopback,
+  type ListenAddress,
+  type ParsedListenAddress,
+  parseListenAddress,
+} from './listen-address.js';
 export { memoryPair } from './memory-pair.js';
 export type { MessageDecoder } from './message-decoder.js';
 export { decodeMessagePack } from './msgpack/decode.js';
@@ -45,3 +57,5 @@ export {
   webSocketBytes,
   webSocketTransport,
 } from './websocket.js';
+export { type Admission, type AdmissionRules, admit } from './websocket-admission.js';
+export { listenWebSocket, type WebSocketListener, type WebSocketListenerOptions } from './websocket-listener.js';
