@@ -82,6 +82,16 @@ export const ERROR_REGISTRY = {
     'A value cannot cross a boundary. The message has the path of the first offender.',
     'Send null, booleans, strings, finite numbers, arrays and plain objects only.',
   ),
+  TOOLS_INVALID: entry(
+    'capabilities',
+    'A tool definition or one of its schemas is not usable. Raised when tools are defined, never while a guest runs.',
+    'The message names the tool, the place in the schema and the reason.',
+  ),
+  TOOLS_NAME: entry(
+    'capabilities',
+    'A namespace or a tool has a name that a guest cannot be given.',
+    'Use an ASCII identifier that is not reserved, not a global of the guest, and not taken by another provider.',
+  ),
   SPAWN_INVALID: entry(
     'sandbox',
     'A spawn request is not usable as it stands.',

@@ -86,3 +86,22 @@ export const MAX_FRAME_NAME_CHARS = 100;
 
 /** Characters of the author's line that a source frame shows: what fits a terminal. */
 export const MAX_SOURCE_FRAME_CHARS = 120;
+
+/** How many tools the manifests of one execution may name. */
+export const MAX_MANIFEST_TOOLS = 10_000;
+
+/** How many UTF-16 units of tool input may be on their way at once: a guest can send one large string many times. */
+export const MAX_PENDING_INPUT_CHARS = 64 * 1024 * 1024;
+
+/** How long a cancelled guest may take to unwind: enough for `finally` blocks, not for work. */
+export const CANCEL_UNWIND_MS = 20;
+
+/** What the runtime around an engine may take of its own heap: messages in both directions, and the parser's work. */
+export const THREAD_HEAP_MIB = 512;
+export const PROCESS_HEAP_MIB = 512;
+
+/** How many executions may wait for a shell. */
+export const MAX_QUEUED_EXECUTIONS = 10_000;
+
+/** How long a runner elsewhere may take to end after a cancel: a network lies in between. */
+export const REMOTE_CANCEL_GRACE_MS = 2_000;

@@ -16,6 +16,7 @@ export {
   MAX_FRAME_BYTES,
   MAX_HEADER_BYTES,
   MAX_MESSAGE_BYTES,
+  MAX_VALUE_BYTES,
   MAX_VALUES,
   PAIR_WINDOW_MESSAGES,
   PORT_ACK_EVERY,
@@ -49,6 +50,14 @@ export { type PortLike, type PortTransportOptions, portTransport } from './port-
 export { printable } from './printable.js';
 export { type Clock, REAL_CLOCK, type StreamTransportOptions, streamTransport } from './stream-transport.js';
 export type { CloseReason, Transport, Unsubscribe } from './transport.js';
+export {
+  checkTransportSafe,
+  formatPath,
+  type TransportSafeCheck,
+  type TransportSafeOptions,
+  type TransportValue,
+  type ValueLimits,
+} from './values.js';
 export {
   type ConnectOptions,
   openWebSocket,

@@ -42,6 +42,9 @@ export const CLOSE_TIMEOUT_MS = 2_000;
 /** How long a peer whose input has broken is still listened to, in milliseconds: its last words are in the pipe already. */
 export const LAST_WORDS_MS = 2_000;
 
+/** The largest value that crosses a boundary, in UTF-8 bytes of its strings and keys plus 8 for each value. */
+export const MAX_VALUE_BYTES = 16 * 1024 * 1024;
+
 /** How many WebSocket connections one listener holds open: far more than an agent needs, far fewer than there are handles. */
 export const MAX_CONNECTIONS = 256;
 

@@ -71,11 +71,14 @@ export class GuestVm {
   readonly #exports: Exports;
   readonly #image: Uint8Array;
   readonly #imageStack: number;
+  readonly #stackFloor: number;
   readonly #imageUsage: number;
   readonly #internals: ReadonlyMap<Internal, Pointer>;
   readonly #landmarks: ReadonlyMap<Landmark, number>;
   readonly #names: { readonly value: Pointer; readonly get: Pointer; readonly length: Pointer };
   readonly #scratch: Pointer;
+  readonly #plainClass: number;
+  readonly #arrayClass: number;
   #hooks: GuestHooks = NO_HOOKS;
   #bytes: Uint8Array;
   #broken = false;
@@ -93,16 +96,16 @@ export class GuestVm {
       // Nothing that the engine itself prints may reach our stdout, which may carry a protocol.
       wasi: () => ({ fd_write: () => 8 }),
     });
-    const made = new GuestVm(vm);
+    const made = new GuestVm(vm, stackBytes);
     current.vm = made;
     return made;
   }
 
-  private constructor(vm: QuickJS) {
+  private constructor(vm: QuickJS, stackBytes: number) {
     this.#vm = vm;
     this.#exports = vm._getExports();
     this.#bytes = new Uint8Array(this.#exports.memory.buffer);
-    const host = vm.newFunction('host', (...args) => this.#onHostCall(args));
+    const host = vm.newFunction('host', (...args) => this.#shielded(() => this.#onHostCall(args)));
     const factory = vm.evalCode(PRELUDE_SOURCE, PRELUDE_FILE);
     const table = vm.callFunction(factory, vm.undefined, host);
     const pick = (name: string): JSValueHandle => table.getProp(name);
@@ -125,12 +128,17 @@ export class GuestVm {
     const name = (text: string): Pointer => vm._writeString(text).ptr;
     this.#names = { value: name('value'), get: name('get'), length: name('length') };
     this.#scratch = this.#exports.wasm_malloc(16);
+    this.#plainClass = vm.newObject().classId;
+    this.#arrayClass = vm.newArray().classId;
     // The singletons are part of the image, so that they stay valid over a reset.
     void [vm.undefined, vm.null, vm.true, vm.false, vm.global];
     vm.runGC();
     this.#imageUsage = vm.getMemoryUsage().mallocSize;
-    this.#image = new Uint8Array(this.#exports.memory.buffer).slice();
+    // The stack lies below everything else and is empty between calls, so it is no part of the image.
     this.#imageStack = this.#exports.__stack_pointer.value;
+    this.#image = new Uint8Array(this.#exports.memory.buffer).slice(this.#imageStack);
+    // The engine looks at its stack on each call of a guest's; what it calls itself in between takes less than as much again.
+    this.#stackFloor = Math.max(0, this.#imageStack - 2 * stackBytes);
   }
 
   /** Starts a run: sets its limits, and gives its `Math.random` a seed. */
@@ -138,8 +146,7 @@ export class GuestVm {
     this.#hooks = hooks;
     // What the pristine heap holds is ours, not the guest's.
     this.#exports.qjs_set_memory_limit(this.#imageUsage + memoryLimitBytes);
-    const seeds = randomFillSync(new Int32Array(4));
-    this.free(this.callInternal('seed', ...Array.from(seeds, (seed) => this.newNumber(seed))));
+    this.free(this.callInternal('seed', ...Array.from({ length: 4 }, () => this.newNumber(randomSeed()))));
   }
 
   /** Makes the heap pristine again. False when the instance is broken or has grown too large, and must be thrown away. */
@@ -147,11 +154,11 @@ export class GuestVm {
     this.#hooks = NO_HOOKS;
     const memory = this.#exports.memory;
     if (this.#broken || memory.buffer.byteLength > MAX_IDLE_HEAP_BYTES) return false;
-    const bytes = new Uint8Array(memory.buffer);
-    bytes.set(this.#image);
-    bytes.fill(0, this.#image.byteLength);
+    const bytes = this.#view();
+    bytes.set(this.#image, this.#imageStack);
+    bytes.fill(0, this.#imageStack + this.#image.byteLength);
+    bytes.fill(0, this.#stackFloor, this.#imageStack);
     this.#exports.__stack_pointer.value = this.#imageStack;
-    this.#bytes = bytes;
     return true;
   }
 
@@ -161,14 +168,12 @@ export class GuestVm {
     this.#vm.dispose();
   }
 
-  /** How many bytes the guest has allocated beyond the pristine heap, now. */
-  get usedBytes(): number {
-    return this.#vm.getMemoryUsage().mallocSize - this.#imageUsage;
-  }
-
-  /** How large the linear memory has ever been in this run, beyond the pristine heap: it never shrinks. */
-  get peakBytes(): number {
-    return this.#exports.memory.buffer.byteLength - this.#image.byteLength;
+  /** Whether the guest is, or in this run has been, so close to its limit that the next allocation may have been refused. */
+  nearLimit(memoryLimitBytes: number): boolean {
+    const near = memoryLimitBytes * 0.8;
+    // The linear memory never shrinks, so it tells of the past.
+    const peak = this.#exports.memory.buffer.byteLength - this.#imageStack - this.#image.byteLength;
+    return peak >= near || (!this.#broken && this.#vm.getMemoryUsage().mallocSize - this.#imageUsage >= near);
   }
 
   // --- running guest code ----------------------------------------------------------------------------------------------
@@ -307,9 +312,16 @@ export class GuestVm {
   /** The engine's own name of an object's class; it cannot be forged. */
   className(ptr: Pointer): string {
     const name = this.#exports.qjs_get_class_name(ptr);
-    if (name === 0) return 'Object';
-    const text = this.#vm._readCString(name);
-    return text;
+    if (this.#isException(name)) return 'Object';
+    const text = this.kindOf(name) === 'string' ? this.stringOf(name) : undefined;
+    this.free(name);
+    return text ?? 'Object';
+  }
+
+  /** Whether an object is of the engine's class for plain objects, or for arrays; `classId` 0 is no object at all. */
+  isOfPlainClass(ptr: Pointer): boolean {
+    const id = this.#exports.qjs_get_class_id(ptr);
+    return id === this.#plainClass || id === this.#arrayClass;
   }
 
   numberOf(ptr: Pointer): number {
@@ -347,7 +359,10 @@ export class GuestVm {
     const found = this.#exports.qjs_get_symbol_description(ptr, out);
     const description = new DataView(this.#exports.memory.buffer).getUint32(out, true);
     this.#exports.wasm_free(out);
-    return found > 0 && description !== 0 ? `Symbol(${this.#vm._readCString(description)})` : 'Symbol()';
+    if (found <= 0 || description === 0) return 'Symbol()';
+    const text = this.kindOf(description) === 'string' ? this.stringOf(description) : '';
+    this.free(description);
+    return `Symbol(${text ?? ''})`;
   }
 
   arrayLength(ptr: Pointer): number {
@@ -409,6 +424,15 @@ export class GuestVm {
   /** @internal */
   onInterrupt(): boolean {
     return this.#hooks.interrupt();
+  }
+
+  /** An error of ours must not reach the guest as it is: its stack would tell the paths of this machine. */
+  #shielded(run: () => JSValueHandle): JSValueHandle {
+    try {
+      return run();
+    } catch (error) {
+      throw error instanceof RangeError ? 'Maximum call stack size exceeded' : 'the host could not answer';
+    }
   }
 
   #onHostCall(args: readonly JSValueHandle[]): JSValueHandle {
@@ -487,6 +511,18 @@ export class GuestVm {
       throw error instanceof BrokenGuest ? error : new BrokenGuest(error);
     }
   }
+}
+
+const seeds = new Int32Array(1024);
+let seedsUsed = seeds.length;
+
+/** A random number of 32 bits, from a store that is filled in one go. */
+function randomSeed(): number {
+  if (seedsUsed === seeds.length) {
+    randomFillSync(seeds);
+    seedsUsed = 0;
+  }
+  return seeds[seedsUsed++] ?? 0;
 }
 
 /** A function of the prelude threw, which only happens when the guest has no memory or no time left. */

@@ -12,7 +12,7 @@ export interface ReadBudget {
 export const DEFAULT_READ_BUDGET: ReadBudget = { depth: MAX_DEPTH, values: MAX_VALUES, chars: 16 * 1024 * 1024 };
 
 export type ReadResult =
-  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: true; readonly value: unknown /** UTF-16 units of its strings and keys. */; readonly chars: number }
   | { readonly ok: false; readonly reason: 'not-serializable' | 'no-memory'; readonly message: string };
 
 /**
@@ -26,7 +26,9 @@ export function readValue(
   budget: ReadBudget = DEFAULT_READ_BUDGET,
 ): ReadResult {
   try {
-    return { ok: true, value: new Reader(vm, budget).read(ptr, root, 0) };
+    const reader = new Reader(vm, budget);
+    const value = reader.read(ptr, root, 0);
+    return { ok: true, value, chars: reader.chars };
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, reason: error.reason, message: error.message };
     throw error;
@@ -47,7 +49,7 @@ class Reader {
   readonly #budget: ReadBudget;
   readonly #path = new Set<number>();
   #values = 0;
-  #chars = 0;
+  chars = 0;
 
   constructor(vm: GuestVm, budget: ReadBudget) {
     this.#vm = vm;
@@ -80,8 +82,8 @@ class Reader {
   }
 
   #text(ptr: Pointer, path: string): string {
-    this.#chars += this.#vm.stringLength(ptr);
-    if (this.#chars > this.#budget.chars) throw new Refusal(`${path}: more than ${this.#budget.chars} characters`);
+    this.chars += this.#vm.stringLength(ptr);
+    if (this.chars > this.#budget.chars) throw new Refusal(`${path}: more than ${this.#budget.chars} characters`);
     const text = this.#vm.stringOf(ptr);
     if (text === undefined) throw new Refusal(`${path}: out of memory`, 'no-memory');
     return text;
@@ -104,8 +106,7 @@ class Reader {
 
   #requirePlain(ptr: Pointer, path: string, landmark: 'arrayPrototype' | 'objectPrototype'): void {
     const vm = this.#vm;
-    const className = vm.className(ptr);
-    if (className !== 'Object' && className !== 'Array') throw new Refusal(`${path}: ${className}`);
+    if (!vm.isOfPlainClass(ptr)) throw new Refusal(`${path}: ${vm.className(ptr)}`);
     const prototype = vm.prototypeOf(ptr);
     if (prototype === undefined) {
       if (landmark === 'objectPrototype') return;
