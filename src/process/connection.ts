@@ -9,6 +9,8 @@ import type { Session } from './session.js';
 export interface ConnectionOptions {
   /** Who is at the other end: only they may resume the session. */
   readonly principal?: string;
+  /** Counts the bytes of output as they are sent. */
+  readonly onOutput?: (bytes: number) => void;
   /** Hears one line for people when the connection ends for a reason that the client should know. */
   readonly onProblem?: (problem: string) => void;
 }
@@ -33,6 +35,7 @@ export class Connection implements SessionSink, ServedConnection {
   readonly #handler: ExecHandler;
   readonly #processor: Processor;
   readonly #onProblem: (problem: string) => void;
+  readonly #onOutput: ((bytes: number) => void) | undefined;
   #session: Session | undefined;
   #unsent = 0;
   #full = false;
@@ -40,6 +43,7 @@ export class Connection implements SessionSink, ServedConnection {
   constructor(handler: ExecHandler, transport: Transport<unknown, unknown>, options: ConnectionOptions = {}) {
     this.#handler = handler;
     this.#transport = transport;
+    this.#onOutput = options.onOutput;
     this.#onProblem = options.onProblem ?? (() => {});
     this.#processor = new Processor({
       handler,
@@ -67,7 +71,9 @@ export class Connection implements SessionSink, ServedConnection {
     const dialect = this.#session?.dialect ?? 'later';
     const encoded = event.type === 'output' && this.#transport.carriesJson === true;
     const message = encoded ? encodeOutput(event, dialect) : notificationOf(event, dialect);
-    this.#send(message, 'bytes' in event ? event.bytes.length : 0);
+    const size = 'bytes' in event ? event.bytes.length : 0;
+    this.#send(message, size);
+    this.#onOutput?.(size);
     return this.#full ? 'wait' : 'more';
   }
 
