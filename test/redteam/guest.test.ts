@@ -442,7 +442,7 @@ const FLOODS: readonly Attack[] = [
     what: '100,000 tool calls at once',
     code: 'const all = []; for (let i = 0; i < 1e5; i += 1) all.push(tools.echo(i).catch((e) => e.code)); const codes = await Promise.all(all); codes.includes("tool_error")',
     expected: fails('ok', 'memory_limit', 'timeout'),
-    options: { timeoutMs: 6_000 },
+    options: { timeoutMs: 1_000 },
   },
   {
     id: 'D14',
