@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import { Intrinsics, JSValueHandle, QuickJS } from 'quickjs-wasi';
 import { MAX_IDLE_HEAP_BYTES } from '../limits.js';
+import type { HeapImage } from './heap-image.js';
 import type { EngineModules } from './modules.js';
 import { HOST_OP, PRELUDE_FILE, PRELUDE_SOURCE } from './prelude.js';
 import { dataText } from './read-value.js';
@@ -51,6 +52,14 @@ export class BrokenGuest extends Error {
   }
 }
 
+/** What the one function of the host is called inside the engine, where no guest sees it. */
+const HOST_FUNCTION = 'host';
+
+/** Runs the prelude in a fresh engine, and returns where its functions are. */
+function runPrelude(vm: QuickJS): Pointer {
+  const host = vm.newFunction(HOST_FUNCTION, () => vm.undefined);
+  return vm.callFunction(vm.evalCode(PRELUDE_SOURCE, PRELUDE_FILE), vm.undefined, host).ptr;
+}
 const STACK_OVERFLOW = 'Maximum call stack size exceeded';
 const OUT_OF_MEMORY = 'out of memory';
 
@@ -93,7 +102,7 @@ export class GuestVm {
 
   static async create(modules: EngineModules, stackBytes: number): Promise<GuestVm> {
     const current: { vm?: GuestVm } = {};
-    const vm = await QuickJS.create({
+    const options = {
       wasm: modules.engine,
       extensions: modules.extensions.map(({ name, wasm }) => ({ name, wasm })),
       intrinsics: Intrinsics.ALL & ~Intrinsics.PERFORMANCE,
@@ -103,19 +112,33 @@ export class GuestVm {
       interruptHandler: () => current.vm?.onInterrupt() ?? false,
       // Nothing that the engine itself prints may reach our stdout, which may carry a protocol.
       wasi: () => ({ fd_write: () => 8 }),
-    });
-    const made = new GuestVm(vm, stackBytes);
+    };
+    const { image } = modules;
+    const vm = image ? await QuickJS.restore(image.snapshot, options) : await QuickJS.create(options);
+    const made = new GuestVm(vm, stackBytes, image?.table ?? runPrelude(vm));
     current.vm = made;
     return made;
   }
 
-  private constructor(vm: QuickJS, stackBytes: number) {
+  /** Makes the heap that others start from. */
+  static async makeImage(modules: EngineModules): Promise<HeapImage> {
+    const vm = await QuickJS.create({
+      wasm: modules.engine,
+      extensions: modules.extensions.map(({ name, wasm }) => ({ name, wasm })),
+      intrinsics: Intrinsics.ALL & ~Intrinsics.PERFORMANCE,
+      interruptHandler: () => false,
+    });
+    const table = runPrelude(vm);
+    vm.runGC();
+    return { snapshot: vm.snapshot(), table };
+  }
+
+  private constructor(vm: QuickJS, stackBytes: number, tablePointer: Pointer) {
     this.#vm = vm;
     this.#exports = vm._getExports();
     this.#bytes = new Uint8Array(this.#exports.memory.buffer);
-    const host = vm.newFunction('host', (...args) => this.#answered(() => this.#onHostCall(args)));
-    const factory = vm.evalCode(PRELUDE_SOURCE, PRELUDE_FILE);
-    const table = vm.callFunction(factory, vm.undefined, host);
+    vm.registerHostCallback(HOST_FUNCTION, (...args) => this.#answered(() => this.#onHostCall(args)));
+    const table = new JSValueHandle(vm, tablePointer);
     const pick = (name: string): JSValueHandle => table.getProp(name);
     const functions: Internal[] = [
       'seed',

@@ -4,7 +4,7 @@ import { ndjsonTransport } from '../../wire/index.js';
 import { MESSAGE_BUDGET, PROCESS_HEAP_MIB, PROCESS_STACK_KIB } from '../limits.js';
 import { type Shell, whenReady } from './shell.js';
 
-const CHILD = fileURLToPath(new URL('../runner/child.js', import.meta.url));
+const CHILD = fileURLToPath(new URL('../engine/child.bundle.js', import.meta.url));
 
 /** Starts a child process with an engine in it: no environment, no handles but the one pipe that carries the protocol. */
 export async function openProcessShell(spawner: Spawner, level: string): Promise<Shell> {
