@@ -23,6 +23,9 @@ export interface ProcessorOptions {
   readonly port: ProcessorPort;
 }
 
+/** Whoever has too much under way must still be able to end it. */
+const NEVER_REFUSED = new Set(['process/terminate', 'process/signal']);
+
 /**
  * The requests of one connection: the handshake, the answers, and what has no answer.
  *
@@ -86,7 +89,7 @@ export class Processor {
   #onRequest(request: Extract<Incoming, { kind: 'request' }>): void {
     const { id } = request;
     const { pendingRequests } = this.#handler.limits;
-    if (this.#pending >= pendingRequests) {
+    if (this.#pending >= pendingRequests && !NEVER_REFUSED.has(request.method)) {
       return this.#refuse(
         id,
         new ExecError('invalidRequest', `too many pending requests: the limit is ${pendingRequests}`),
