@@ -7,6 +7,7 @@ import { packageVersion } from './version.js';
 const EXAMPLES = `
 Examples:
   sallyport doctor                 what this machine can confine, and how to get more
+  sallyport exec -- ls -l          run a command through the process boundary
   sallyport <command> --help       options and an example of a command
 
 Documentation: docs/ in the package, starting with docs/architecture.md`;
