@@ -16,6 +16,7 @@ export type { CompiledSchema, InputOf, JsonSchema, ResultOf, Schema } from './sc
 export { clipMessage, messageOfThrown } from './thrown.js';
 export {
   defineTools,
+  isToolProvider,
   type Tool,
   type ToolContext,
   type ToolDefinition,

@@ -128,3 +128,10 @@ function invalid({ namespace, originalName }: Identity, problem: string): Sallyp
   const message = `Tool ${namespace}.${JSON.stringify(originalName)} ${problem}.`;
   return new SallyportError('TOOLS_INVALID', message, { namespace, tool: originalName });
 }
+
+/** Tells whether a value is what `defineTools` returns, also that of another copy of this package. */
+export function isToolProvider(value: unknown): value is ToolProvider {
+  if (typeof value !== 'object' || value === null) return false;
+  const tools: unknown = Reflect.get(value, 'tools');
+  return typeof Reflect.get(value, 'name') === 'string' && tools instanceof Map;
+}

@@ -2,6 +2,8 @@ import { Command } from 'commander';
 import { doctorCommand } from './doctor.js';
 import { execCommand } from './exec.js';
 import { execServerCommand } from './exec-server.js';
+import { runCommand } from './run.js';
+import { runnerCommand } from './runner.js';
 import { packageVersion } from './version.js';
 
 const EXAMPLES = `
@@ -22,6 +24,8 @@ export function program(): Command {
     .action(() => {
       root.outputHelp();
     });
+  root.addCommand(runCommand());
+  root.addCommand(runnerCommand());
   root.addCommand(doctorCommand());
   root.addCommand(execCommand());
   root.addCommand(execServerCommand());

@@ -17,6 +17,7 @@ export {
   DEFAULT_MEMORY_LIMIT_BYTES,
   DEFAULT_TIMEOUT_MS,
   KILL_GRACE_MS,
+  MESSAGE_BUDGET,
 } from './limits.js';
 export {
   EXECUTE_ERROR_CODES,
@@ -28,5 +29,12 @@ export {
   isExecuteErrorCode,
   type RunnerMessage,
 } from './messages.js';
-export { type AttachedRunner, attachRunner, type RunnerOptions } from './runner/attach-runner.js';
-export { sourceFrame } from './source/index.js';
+export {
+  type AttachedRunner,
+  attachRunner,
+  createRunnerShells,
+  type RunnerOptions,
+  type RunnerShells,
+  type RunnerShellsOptions,
+} from './runner/attach-runner.js';
+export { sourceFrame, stripModuleTypes } from './source/index.js';

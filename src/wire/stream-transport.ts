@@ -27,6 +27,11 @@ export interface StreamTransportOptions<In, Out> {
   readonly partialTimeoutMs?: number;
   /** Most bytes that wait for a peer that does not read. A message that comes on top is refused with `WIRE_BACKLOG`. */
   readonly maxBacklogBytes?: number;
+  /**
+   * When messages leave: together at the end of the turn in which they were sent (`turn`, the default), or each at once
+   * (`message`), for a sender whose turns may be cut off.
+   */
+  readonly flush?: 'turn' | 'message';
   readonly clock?: Clock;
   /** Set by codecs that also take an `EncodedJson`. */
   readonly carriesJson?: true;
@@ -106,10 +111,14 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
         limit: this.#maxBacklog,
       });
     }
-    if (this.#outgoing.length === 0) queueMicrotask(this.#flush);
+    const atOnce = this.#options.flush === 'message';
+    if (this.#outgoing.length === 0 && !atOnce) queueMicrotask(this.#flush);
     this.#outgoing.push(encoded);
     this.#outgoingBytes += size;
-    if (waiting + size < this.#options.writable.writableHighWaterMark) return;
+    if (atOnce) {
+      this.#flush();
+      if (!this.#options.writable.writableNeedDrain) return;
+    } else if (waiting + size < this.#options.writable.writableHighWaterMark) return;
     this.#drained ??= new Promise((resolve) => {
       this.#releaseDrained = resolve;
     });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { ProviderManifest, ToolOutcome } from '../../capabilities/index.js';
 import { type CloseReason, checkTransportSafe, printable, type Transport } from '../../wire/index.js';
-import { KILL_GRACE_MS, START_TIMEOUT_MS } from '../limits.js';
+import { KILL_GRACE_MS, MAX_PENDING_TOOL_CALLS, START_TIMEOUT_MS } from '../limits.js';
 import {
   type DoneMessage,
   type ExecuteError,
@@ -72,6 +72,7 @@ class HostSession {
   /** Made with the first tool call: most executions need none. */
   #abort: AbortController | undefined;
   readonly #seen = new Set<string>();
+  #pending = 0;
   readonly #streamed: LogBook;
   readonly #unsubscribe: (() => void)[] = [];
   readonly #began = performance.now();
@@ -146,12 +147,17 @@ class HostSession {
       return this.#violation(`callId ${printable(message.callId, 40)} was used twice`);
     this.#seen.add(message.callId);
     if (this.#cancelled) return;
+    if (this.#pending >= MAX_PENDING_TOOL_CALLS) {
+      return this.#violation(`more than ${MAX_PENDING_TOOL_CALLS} tool calls at once`);
+    }
+    this.#pending += 1;
     const { callId, providerName, safeToolName } = message;
     const from = performance.now();
     const facts = { executionId: this.#id, callId, providerName, safeToolName };
     this.#event({ type: 'tool_call', ...facts, input: message.input });
     this.#abort ??= manyListeners();
     this.#request.dispatch(message, this.#abort.signal).then((outcome) => {
+      this.#pending -= 1;
       const durationMs = performance.now() - from;
       const end = outcome.ok ? { ok: true as const } : { ok: false as const, error: outcome.error };
       this.#event({ type: 'tool_result', ...facts, durationMs, ...end });
@@ -172,19 +178,27 @@ class HostSession {
   #onDone(message: DoneMessage): void {
     if (this.#startedAt === undefined && message.ok) return this.#violation('done before started');
     if (this.#cancelled)
-      return this.#end({ ok: false, error: { code: 'timeout', message: TIMED_OUT } }, message.logs, 'reusable');
-    if (!message.ok) return this.#end({ ok: false, error: clipError(message.error) }, message.logs, 'reusable');
+      return this.#end(
+        { ok: false, error: { code: 'timeout', message: TIMED_OUT } },
+        message.logs,
+        'reusable',
+        message.durationMs,
+      );
+    if (!message.ok)
+      return this.#end({ ok: false, error: clipError(message.error) }, message.logs, 'reusable', message.durationMs);
     const checked = checkTransportSafe(message.result, { root: 'result' });
     if (checked.ok)
       return this.#end(
         { ok: true, ...(checked.value === undefined ? {} : { result: checked.value }) },
         message.logs,
         'reusable',
+        message.durationMs,
       );
     this.#end(
       { ok: false, error: { code: 'serialization_error', message: checked.message } },
       message.logs,
       'reusable',
+      message.durationMs,
     );
   }
 
@@ -206,6 +220,12 @@ class HostSession {
     if (this.#cancelled)
       return this.#end({ ok: false, error: { code: 'timeout', message: TIMED_OUT } }, this.#streamed.lines, 'spent');
     this.#lost(`the runner went away before it was done: ${printable(reason.message)}`);
+  }
+
+  /** Our own measure. The runner's counts where it is possible: it started before we heard of it, and not before we asked. */
+  #duration(reportedMs: number): number {
+    const now = performance.now();
+    return Math.min(now - this.#began, Math.max(now - (this.#startedAt ?? this.#began), reportedMs));
   }
 
   #violation(what: string): void {
@@ -243,6 +263,7 @@ class HostSession {
     outcome: { ok: true; result?: unknown } | { ok: false; error: ExecuteError },
     logs: readonly string[],
     state: 'reusable' | 'spent',
+    reportedMs = 0,
   ): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -252,7 +273,7 @@ class HostSession {
     this.#abort?.abort(new Error('the execution has ended'));
     const book = new LogBook(this.#request.options);
     for (const line of logs) book.add(line);
-    const durationMs = performance.now() - (this.#startedAt ?? this.#began);
+    const durationMs = this.#duration(reportedMs);
     const result: ExecuteResult = { ...outcome, logs: book.lines, durationMs };
     this.#event({ type: 'done', executionId: this.#id, result });
     this.#settle({ result, reusable: state === 'reusable' });

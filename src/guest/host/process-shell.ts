@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import type { Spawner } from '../../sandbox/index.js';
 import { ndjsonTransport } from '../../wire/index.js';
-import { PROCESS_HEAP_MIB, PROCESS_STACK_KIB } from '../limits.js';
+import { MESSAGE_BUDGET, PROCESS_HEAP_MIB, PROCESS_STACK_KIB } from '../limits.js';
 import { type Shell, whenReady } from './shell.js';
 
-const CHILD = fileURLToPath(new URL('../runner/child.js', import.meta.url));
+const CHILD = fileURLToPath(new URL('../engine/child.bundle.js', import.meta.url));
 
 /** Starts a child process with an engine in it: no environment, no handles but the one pipe that carries the protocol. */
 export async function openProcessShell(spawner: Spawner, level: string): Promise<Shell> {
@@ -20,7 +20,12 @@ export async function openProcessShell(spawner: Spawner, level: string): Promise
   const [pipe] = child.extraPipes;
   if (!pipe) throw new Error('the child has no pipe');
   const kill = (): void => void child.terminate();
-  const transport = ndjsonTransport({ readable: pipe.socket, writable: pipe.socket, onTerminate: kill });
+  const transport = ndjsonTransport({
+    readable: pipe.socket,
+    writable: pipe.socket,
+    budget: MESSAGE_BUDGET,
+    onTerminate: kill,
+  });
   return {
     transport,
     ready: whenReady(transport),

@@ -10,7 +10,7 @@ import { type Shell, whenReady } from './shell.js';
 export async function openThreadShell(): Promise<Shell> {
   const flag = new Int32Array(new SharedArrayBuffer(4));
   const data: ThreadData = { modules: await engineModules(), flag };
-  const worker = new Worker(new URL('../runner/thread.js', import.meta.url), {
+  const worker = new Worker(new URL('../engine/thread.bundle.js', import.meta.url), {
     workerData: data,
     env: {},
     execArgv: [],

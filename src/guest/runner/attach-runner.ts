@@ -1,10 +1,10 @@
 import type { ToolOutcome } from '../../capabilities/index.js';
 import { createSpawner, type Spawner } from '../../sandbox/index.js';
 import type { Transport } from '../../wire/index.js';
-import { runIn, shellOpener } from '../host/executor.js';
+import { refusal, runIn, shellOpener } from '../host/executor.js';
 import type { GuestIsolation } from '../host/shell.js';
 import { ShellPool } from '../host/shell-pool.js';
-import { DEFAULT_MAX_CODE_BYTES } from '../limits.js';
+import { DEFAULT_MAX_CODE_BYTES, MAX_QUEUED_EXECUTIONS } from '../limits.js';
 import {
   type ExecuteMessage,
   isExecuteErrorCode,
@@ -12,6 +12,7 @@ import {
   type RunnerMessage,
   type ToolCallMessage,
 } from '../messages.js';
+import { TIMED_OUT } from './execution.js';
 
 export interface RunnerOptions {
   /** Where guests run: `thread` (the default), `process` or `inline`. */
@@ -19,11 +20,52 @@ export interface RunnerOptions {
   /** The largest program, in UTF-8 bytes. */
   readonly maxCodeBytes?: number;
   readonly spawner?: Spawner;
+  /** Shells that several runners share, so that a connection finds one that is warm. Instead of `isolation`. */
+  readonly shells?: RunnerShells;
+}
+
+/** Shells for many runners. Whoever makes them disposes of them. */
+export interface RunnerShells {
+  /** @internal */
+  readonly pool: ShellPool;
+  prewarm(): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+export interface RunnerShellsOptions {
+  readonly isolation?: GuestIsolation;
+  /** How many executions run at once over all runners. */
+  readonly size: number;
+  readonly spawner?: Spawner;
+}
+
+/** Makes shells that several runners share. */
+export function createRunnerShells({ isolation = 'thread', size, spawner }: RunnerShellsOptions): RunnerShells {
+  let own: Spawner | undefined;
+  const open = shellOpener(isolation, () => {
+    if (spawner) return spawner;
+    own ??= createSpawner();
+    return own;
+  });
+  const pool = new ShellPool(open, size, MAX_QUEUED_EXECUTIONS);
+  return {
+    pool,
+    prewarm: () => pool.prewarm(),
+    dispose: async () => {
+      await pool.close();
+      await own?.dispose();
+    },
+  };
 }
 
 export interface AttachedRunner extends AsyncDisposable {
   /** Starts what an execution needs, so that the first does not wait for it. */
   prewarm(): Promise<void>;
+  /**
+   * Says that the far host sends nothing more, and resolves when the active execution has ended. One that waits for a tool
+   * is ended at once: nobody is there to answer.
+   */
+  drain(): Promise<void>;
   /** Resolves when the transport has closed and nothing is left. */
   readonly closed: Promise<void>;
   /** Ends the session and everything in it. */
@@ -52,32 +94,37 @@ interface Active {
 class RunnerFront implements AttachedRunner {
   readonly closed: Promise<void>;
   readonly #transport: Transport<unknown, RunnerMessage>;
-  readonly #pool: ShellPool;
+  readonly #shells: RunnerShells;
   readonly #maxCodeBytes: number;
-  #spawner: Spawner | undefined;
   #active: Active | undefined;
+  #running: Promise<void> = Promise.resolve();
   #calls = 0;
+  #alone = false;
 
   constructor(transport: Transport<unknown, unknown>, options: RunnerOptions) {
     this.#transport = transport;
     this.#maxCodeBytes = options.maxCodeBytes ?? DEFAULT_MAX_CODE_BYTES;
-    const open = shellOpener(options.isolation ?? 'thread', () => {
-      if (options.spawner) return options.spawner;
-      this.#spawner ??= createSpawner();
-      return this.#spawner;
-    });
-    this.#pool = new ShellPool(open, 1, 1);
+    const { shells, isolation, spawner } = options;
+    const own =
+      shells ?? createRunnerShells({ size: 1, ...(isolation ? { isolation } : {}), ...(spawner ? { spawner } : {}) });
+    this.#shells = own;
     transport.onMessage((value) => this.#onMessage(value));
     this.closed = new Promise((resolve) => {
       transport.onClose(() => {
         this.#active?.abort.abort();
-        resolve(this.#release());
+        resolve(this.#running.then(() => (shells ? undefined : own.dispose())));
       });
     });
   }
 
   prewarm(): Promise<void> {
-    return this.#pool.prewarm();
+    return this.#shells.prewarm();
+  }
+
+  drain(): Promise<void> {
+    this.#alone = true;
+    if (this.#active !== undefined && this.#active.calls.size > 0) this.#active.abort.abort();
+    return this.#running;
   }
 
   async dispose(): Promise<void> {
@@ -128,15 +175,15 @@ class RunnerFront implements AttachedRunner {
     if (this.#active) return this.#refuse(message.id, 'internal_error', 'another execution is active on this session');
     const active: Active = { id: message.id, abort: new AbortController(), calls: new Map() };
     this.#active = active;
-    void this.#run(message, active);
+    this.#running = this.#run(message, active);
   }
 
   async #run(message: ExecuteMessage, active: Active): Promise<void> {
     const { id, code, options, providers: manifests } = message;
     let result: Awaited<ReturnType<typeof runIn>>;
     try {
-      const shell = await this.#pool.take();
-      result = await runIn(this.#pool, shell, {
+      const shell = await this.#shells.pool.take(active.abort.signal);
+      result = await runIn(this.#shells.pool, shell, {
         code,
         manifests,
         options: { ...options, streamLogs: true },
@@ -150,8 +197,9 @@ class RunnerFront implements AttachedRunner {
       });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      const failure = { code: 'internal_error' as const, message: `the guest could not be started: ${reason}` };
-      result = { ok: false, error: failure, logs: [], durationMs: 0 };
+      result = active.abort.signal.aborted
+        ? refusal('timeout', TIMED_OUT)
+        : refusal('internal_error', `no guest could run this: ${reason}`);
     }
     this.#active = undefined;
     this.#send({ type: 'done', id, ...result });
@@ -164,6 +212,7 @@ class RunnerFront implements AttachedRunner {
       const callId = `call-${this.#calls}`;
       active.calls.set(callId, resolve);
       this.#send({ ...call, callId });
+      if (this.#alone) active.abort.abort();
     });
   }
 
@@ -178,10 +227,5 @@ class RunnerFront implements AttachedRunner {
     } catch (error) {
       this.#transport.close(error instanceof Error ? error.message : String(error));
     }
-  }
-
-  async #release(): Promise<void> {
-    await this.#pool.close();
-    await this.#spawner?.dispose();
   }
 }
