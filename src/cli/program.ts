@@ -5,6 +5,7 @@ import { execServerCommand } from './exec-server.js';
 import { runCommand } from './run.js';
 import { runnerCommand } from './runner.js';
 import { packageVersion } from './version.js';
+import { wasmCommand } from './wasm.js';
 
 const EXAMPLES = `
 Examples:
@@ -27,6 +28,7 @@ export function program(): Command {
   root.addCommand(runCommand());
   root.addCommand(runnerCommand());
   root.addCommand(doctorCommand());
+  root.addCommand(wasmCommand());
   root.addCommand(execCommand());
   root.addCommand(execServerCommand());
   // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
