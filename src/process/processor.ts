@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { ADDITIONS } from './environment.js';
 import { asRefusal, ExecError, REFUSAL_CODES } from './exec-error.js';
 import { Fields } from './fields.js';
@@ -46,6 +47,8 @@ export class Processor {
     this.#handler = options.handler;
     this.#principal = options.principal;
     this.#port = options.port;
+    // One listener for each long poll, and their number is limited elsewhere.
+    setMaxListeners(0, this.#gone.signal);
   }
 
   get session(): Session | undefined {

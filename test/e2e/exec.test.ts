@@ -73,13 +73,13 @@ describe('sallyport exec', () => {
     child.outputs[0]?.onData((chunk) => {
       text += chunk;
     });
-    await expect.poll(() => text, { timeout: 5_000 }).toContain('30 100\r\nup');
+    await expect.poll(() => text).toContain('30 100\r\nup');
     await child.input?.write(Buffer.from('\x03'));
-    await expect.poll(() => text, { timeout: 5_000 }).toContain('INT');
+    await expect.poll(() => text).toContain('INT');
     child.resize({ rows: 31, cols: 101 });
-    await expect.poll(() => text, { timeout: 5_000 }).toContain('31 101');
+    await expect.poll(() => text).toContain('31 101');
     await child.input?.write(Buffer.from('\x1c'));
-    await expect.poll(() => text, { timeout: 5_000 }).toMatch(/code 131[\s\S]*icanon/);
+    await expect.poll(() => text).toMatch(/code 131[\s\S]*icanon/);
     expect(text).not.toContain('-icanon');
     await spawner.dispose();
   }, 30_000);
