@@ -67,8 +67,11 @@ let latest: readonly ProcessEntry[] | undefined;
 export function processTableOfThisTurn(): readonly ProcessEntry[] {
   if (latest !== undefined) return latest;
   latest = readProcessTable();
-  setImmediate(() => {
-    latest = undefined;
-  });
+  setImmediate(forgetProcessTable);
   return latest;
+}
+
+/** Has the table read anew, for whoever knows that it has changed. */
+export function forgetProcessTable(): void {
+  latest = undefined;
 }

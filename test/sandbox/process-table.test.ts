@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseStat, processTableOfThisTurn, readProcess, readProcessTable } from '../../src/sandbox/process-table.js';
+import { ProcessTree } from '../../src/sandbox/process-tree.js';
 
 test('finds this very process with its parent', () => {
   const own = readProcessTable().find((entry) => entry.pid === process.pid);
@@ -35,6 +36,10 @@ test('refuses text that is no process entry', () => {
 test('is read once per turn, and anew in the next', async () => {
   const table = processTableOfThisTurn();
   expect(processTableOfThisTurn()).toBe(table);
+  // The end of a leader makes it stale.
+  new ProcessTree(process.pid).leaderEnded();
+  const second = processTableOfThisTurn();
+  expect(second).not.toBe(table);
   await new Promise((resolve) => setImmediate(resolve));
-  expect(processTableOfThisTurn()).not.toBe(table);
+  expect(processTableOfThisTurn()).not.toBe(second);
 });
