@@ -137,6 +137,27 @@ describe('a client that stops reading', () => {
     socket.terminate();
   }, 40_000);
 
+  it('over a pipe does not hold up what it asks for', async () => {
+    const { child, stderr } = await builtServer();
+    const send = (message: Message): void => void child.stdin?.write(`${JSON.stringify(message)}\n`);
+    let bytes = 0;
+    child.stdout?.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    send({ id: 1, method: 'initialize', params: { clientName: 'x', resumeSessionId: null } });
+    send({ method: 'initialized' });
+    send({ id: 2, method: 'process/start', params: laterStart('y', 'exec yes') });
+    for (let id = 100; id < 150; id += 1) send({ id, method: 'process/wait', params: { processId: 'y' } });
+    await expect.poll(() => bytes).toBeGreaterThan(MIB / 4);
+    child.stdout?.pause();
+    const children = (): string[] =>
+      readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ');
+    expect(children()).toHaveLength(2);
+    send({ id: 3, method: 'process/terminate', params: { processId: 'y' } });
+    await expect.poll(children, { timeout: 2_000 }).toHaveLength(1);
+    expect(stderr()).toBe('');
+  });
+
   it('that reads on never makes the server grow: yes for 3 s, with other requests answered meanwhile', async () => {
     const { child } = await builtServer();
     let bytes = 0;
