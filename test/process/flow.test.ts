@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { base64, builtServer, connect, laterStart, type Message, PATH } from './raw-client.js';
 
@@ -25,6 +25,7 @@ describe.each(['pipe', 'terminal'])('bytes over a %s', (stdio) => {
     const { stdin, stdout } = child;
     const send = (message: Message): void => void stdin?.write(`${JSON.stringify(message)}\n`);
     const digestFile = `/tmp/sallyport-digest-${process.pid}-${stdio}`;
+    onTestFinished(() => rmSync(digestFile, { force: true }));
     const hash = createHash('sha256');
     let bytes = 0;
     let seq = 0;
