@@ -1,0 +1,7 @@
+export {
+  createToolExecutor,
+  type RequestOptions,
+  type ToolExecutor,
+  type ToolExecutorOptions,
+  type ToolStats,
+} from './executor.js';
