@@ -1,10 +1,13 @@
 import { Command } from 'commander';
 import { doctorCommand } from './doctor.js';
+import { serveToolsCommand } from './serve-tools.js';
+import { toolCommand } from './tool.js';
 import { packageVersion } from './version.js';
 
 const EXAMPLES = `
 Examples:
   sallyport doctor                 what this machine can confine, and how to get more
+  sallyport tool <package> <export> [json]   run a tool of an npm package
   sallyport <command> --help       options and an example of a command
 
 Documentation: docs/ in the package, starting with docs/architecture.md`;
@@ -20,6 +23,8 @@ export function program(): Command {
       root.outputHelp();
     });
   root.addCommand(doctorCommand());
+  root.addCommand(toolCommand());
+  root.addCommand(serveToolsCommand());
   // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
   const commands = [root, ...root.commands];
   for (const command of commands) {

@@ -14,6 +14,7 @@ export class Bundler {
   readonly #cache: TreeCache;
   readonly #runs: ToolRuns;
   readonly #stop = new AbortController();
+  readonly #queued = new Set<string>();
   #line: Promise<void> = Promise.resolve();
   made = 0;
 
@@ -25,6 +26,8 @@ export class Bundler {
 
   /** Queues a tree. One at a time: nobody waits for it. */
   add(tree: Tree): void {
+    if (this.#queued.has(tree.key)) return;
+    this.#queued.add(tree.key);
     this.#line = this.#line.then(() => this.#bundle(tree)).catch(() => {});
   }
 
@@ -49,12 +52,15 @@ export class Bundler {
     using lease = await this.#cache.lease(tree.name, tree.version);
     if (lease === undefined) return;
     const answer = await this.#installer.bundle({ name: tree.name, folder: tree.folder });
-    if (!answer.made || signal.aborted) return;
+    const same = answer.made && !signal.aborted && (await this.#sameShape(tree));
+    if (signal.aborted) return;
+    await this.#cache.useEntry(tree, same ? 'bundle.mjs' : 'load.mjs');
+    if (same) this.made += 1;
+  }
+
+  async #sameShape(tree: Tree): Promise<boolean> {
     const plain = await this.#shape(tree, 'load.mjs');
-    if (plain === undefined || signal.aborted) return;
-    if ((await this.#shape(tree, 'bundle.mjs')) !== plain) return;
-    await this.#cache.useEntry(tree, 'bundle.mjs');
-    this.made += 1;
+    return plain !== undefined && !this.#stop.signal.aborted && (await this.#shape(tree, 'bundle.mjs')) === plain;
   }
 
   async #shape(tree: Tree, entry: Tree['entry']): Promise<string | undefined> {

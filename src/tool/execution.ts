@@ -13,6 +13,8 @@ export class Execution {
   readonly events: EventLog;
   readonly done: Promise<ExecuteToolResponse>;
   readonly createdAt: number;
+  /** What becomes of it when its last reader is away for too long. */
+  whenAlone: 'cancel' | 'keep' = 'keep';
   startedAt: number | undefined;
   finishedAt: number | undefined;
   readonly #controller = new AbortController();

@@ -143,7 +143,7 @@ export class ToolExecutor implements AsyncDisposable {
       maxTreeFiles: limits.maxTreeFiles,
       maxTreeBytes: limits.maxTreeBytes,
       runScripts: scriptRunner(this.#spawner, level, this.#scratch),
-      onInstalled: (tree) => this.#installed(tree),
+      onUndecided: (tree) => this.#undecided(tree),
     });
     this.#bundler = new Bundler(this.#installer, this.#cache, this.#runs);
     this.#trees = new Trees(this.#resolver, this.#cache, limits);
@@ -174,11 +174,12 @@ export class ToolExecutor implements AsyncDisposable {
     this.#async.recover();
   }
 
-  /** Gets children and the installer ready ahead of the first call. */
+  /** Gets children and the installer ready ahead of the first call. Rejects when children cannot be started as configured. */
   async warm(): Promise<void> {
-    this.#pool.fill();
     this.#installer.warm();
     await this.#cache.open();
+    await this.#pool.prove();
+    this.#pool.fill();
   }
 
   /** Runs a tool and waits for its answer. Never rejects: every failure is an answer. */
@@ -351,7 +352,7 @@ export class ToolExecutor implements AsyncDisposable {
     await rm(this.#scratch, { recursive: true, force: true });
   }
 
-  #installed(tree: Tree): void {
+  #undecided(tree: Tree): void {
     // A package on its own has next to nothing to gain.
     if (this.policy.bundle === 'auto' && tree.packages > 1) this.#bundler.add(tree);
   }

@@ -135,7 +135,7 @@ function errorForm(walk: Walk, error: Error, path: string): string {
 function objectForm(walk: Walk, value: object, path: string): string | undefined {
   if (isDate(value)) {
     const time = dateGetTime(value);
-    return charge(walk, time === time ? quote(dateToISOString(value)) : 'null');
+    return charge(walk, isFiniteNumber(time) ? quote(dateToISOString(value)) : 'null');
   }
   if (isTypedArray(value) || isDataView(value) || isAnyArrayBuffer(value)) return charge(walk, bytesOf(value));
   if (isMap(value)) return mapForm(walk, value, path);

@@ -37,6 +37,8 @@ export interface Tree {
   readonly bytes: number;
   /** The module that brings the package into a child: the bundle where there is a good one. */
   entry: 'load.mjs' | 'bundle.mjs';
+  /** Whether it is settled which one that is. */
+  decided: boolean;
 }
 
 interface Entry extends Tree {
@@ -61,8 +63,8 @@ export interface TreeCacheOptions {
   readonly maxTreeBytes: number;
   /** Runs the scripts of allow-listed packages, confined. */
   readonly runScripts: (scripts: readonly PendingScript[]) => Promise<void>;
-  /** Hears of every tree that was just put into place. */
-  readonly onInstalled: (tree: Tree) => void;
+  /** Hears of every use of a tree whose best entry is not settled. */
+  readonly onUndecided: (tree: Tree) => void;
 }
 
 /** Who asked for an install first. */
@@ -145,6 +147,7 @@ export class TreeCache {
     const known = this.#entries.get(tree.key);
     if (known === undefined) return;
     known.entry = entry;
+    known.decided = true;
     await writeFile(join(known.folder, 'entry'), entry).catch(() => {});
   }
 
@@ -161,6 +164,7 @@ export class TreeCache {
       entry.touchedAt = now;
       void utimes(join(entry.folder, MARKER), now / 1_000, now / 1_000).catch(() => {});
     }
+    if (!entry.decided) this.#options.onUndecided(entry);
     let held = true;
     return {
       tree: entry,
@@ -210,7 +214,6 @@ export class TreeCache {
       const entry = await this.#place(key, draft, resolved, installed);
       this.installs += 1;
       void this.#evict();
-      this.#options.onInstalled(entry);
       return entry;
     } catch (error) {
       throw failureOfJob(error, `${resolved.name}@${resolved.version}`, 'install');
@@ -241,6 +244,7 @@ export class TreeCache {
       packages,
       bytes,
       entry: 'load.mjs',
+      decided: false,
       users: 0,
       usedAt: now,
       touchedAt: now,
@@ -262,8 +266,8 @@ export class TreeCache {
         continue;
       }
       const usedAt = (await stat(join(folder, MARKER))).mtimeMs;
-      const entry =
-        (await readFile(join(folder, 'entry'), 'utf8').catch(() => '')) === 'bundle.mjs' ? 'bundle.mjs' : 'load.mjs';
+      const noted = await readFile(join(folder, 'entry'), 'utf8').catch(() => undefined);
+      const entry = noted === 'bundle.mjs' ? noted : 'load.mjs';
       const { name, version, integrity, packages, bytes } = marker;
       this.#entries.set(key, {
         key,
@@ -274,6 +278,7 @@ export class TreeCache {
         packages,
         bytes,
         entry,
+        decided: noted !== undefined,
         users: 0,
         usedAt,
         touchedAt: usedAt,

@@ -93,6 +93,11 @@ export class ChildPool {
     }
   }
 
+  /** Starts one, to learn whether it can be done at this level. */
+  async prove(): Promise<void> {
+    this.#idle.push(await this.#start());
+  }
+
   /** Hands out a child for one call. Whoever takes it disposes of it. */
   async take(): Promise<IdleChild> {
     for (let child = this.#idle.shift(); child !== undefined; child = this.#idle.shift()) {
