@@ -117,9 +117,9 @@ describe('output as JSON', () => {
 
   it('is what JSON.stringify says of plain values', () => {
     fc.assert(
-      fc.property(fc.jsonValue(), (value) =>
-        expect(JSON.parse(serialize(value, limits))).toEqual(JSON.parse(JSON.stringify(value))),
-      ),
+      fc.property(fc.jsonValue(), (value) => {
+        expect(JSON.parse(serialize(value, limits))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
     );
   });
 

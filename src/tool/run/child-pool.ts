@@ -49,8 +49,11 @@ class PooledChild implements IdleChild {
   }
 
   async #end(): Promise<void> {
+    // Killed before it is looked for: the search that follows then finds nobody at once, and need not look again.
+    this.process.kill('SIGKILL');
+    await this.process.exited;
     await this.process.terminate();
-    for (let look = 0; look < STRAY_LOOKS && endStrays(this.folder) > 0; look += 1)
+    for (let look = 0; look < STRAY_LOOKS && endStrays(this.process.pid, this.folder) > 0; look += 1)
       await new Promise((resolve) => setTimeout(resolve, 5));
     await this.process[Symbol.asyncDispose]();
     await this.#folder[Symbol.asyncDispose]();
