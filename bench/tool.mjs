@@ -76,15 +76,13 @@ async function trivialRegistry(count) {
       tarball: `http://${request.headers.host}/${name}/-/x.tgz`,
       integrity: `sha512-${createHash('sha512').update(bytes).digest('base64')}`,
     };
-    return response
-      .setHeader('content-type', 'application/json')
-      .end(
-        JSON.stringify({
-          name,
-          'dist-tags': { latest: '1.0.0' },
-          versions: { '1.0.0': { name, version: '1.0.0', dist } },
-        }),
-      );
+    return response.setHeader('content-type', 'application/json').end(
+      JSON.stringify({
+        name,
+        'dist-tags': { latest: '1.0.0' },
+        versions: { '1.0.0': { name, version: '1.0.0', dist } },
+      }),
+    );
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { url: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { KILL_ROUND_PAUSE_MS, KILL_ROUNDS } from './limits.js';
-import { type ProcessEntry, readProcessTable } from './process-table.js';
+import { type ProcessEntry, readProcessTable, StartMark } from './process-table.js';
 
 /** Sends a signal; false when there is nobody to receive it. A process of another user counts as unreachable. */
 function send(target: number, signal: NodeJS.Signals): boolean {
@@ -23,11 +23,13 @@ function send(target: number, signal: NodeJS.Signals): boolean {
  */
 export class ProcessTree {
   readonly leader: number;
+  readonly #mark: StartMark;
   #leaderAlive = true;
   #empty = false;
 
   constructor(leader: number) {
     this.leader = leader;
+    this.#mark = new StartMark(leader);
   }
 
   /** Whether nobody of it is left, as far as is known. */
@@ -75,7 +77,7 @@ export class ProcessTree {
   signal(signal: NodeJS.Signals, sessions: Set<number> = new Set([this.leader])): boolean {
     if (this.#empty) return false;
     // The table comes first: once a parent is dead, nothing tells whose its children were.
-    const members = this.members(readProcessTable(), sessions);
+    const members = this.members(this.#table(), sessions);
     let reached = false;
     const groups = new Set<number>();
     for (const member of members) {
@@ -97,5 +99,11 @@ export class ProcessTree {
       if (!this.signal('SIGKILL', sessions)) return;
       await pause(KILL_ROUND_PAUSE_MS);
     }
+  }
+
+  /** The leader and what can have been started after it: nobody else can be of this tree. */
+  #table(): ProcessEntry[] {
+    const later = this.#mark.later();
+    return readProcessTable((pid) => pid === this.leader || later(pid));
   }
 }

@@ -1,6 +1,7 @@
+import { spawn } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseStat, readProcess, readProcessTable } from '../../src/sandbox/process-table.js';
+import { parseStat, readProcess, readProcessTable, StartMark } from '../../src/sandbox/process-table.js';
 
 test('finds this very process with its parent', () => {
   const own = readProcessTable().find((entry) => entry.pid === process.pid);
@@ -30,4 +31,16 @@ test('reads the right fields whatever a program calls itself', () => {
 
 test('refuses text that is no process entry', () => {
   fc.assert(fc.property(fc.string(), (text) => text.includes(')') || parseStat(text) === undefined));
+});
+
+test('a start mark keeps what was started later, and leaves out what was there before', () => {
+  const first = spawn('/bin/sleep', ['30'], { stdio: 'ignore' });
+  const mark = new StartMark(first.pid ?? 0);
+  const second = spawn('/bin/sleep', ['30'], { stdio: 'ignore' });
+  const later = mark.later();
+  expect(later(second.pid ?? 0)).toBe(true);
+  const seen = readProcessTable(later).map((entry) => entry.pid);
+  expect(seen).toContain(second.pid);
+  expect(seen.length).toBeLessThan(readProcessTable().length);
+  for (const child of [first, second]) child.kill('SIGKILL');
 });
