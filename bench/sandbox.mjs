@@ -1,11 +1,12 @@
-// Start-to-exit latency of `true`, and start-to-closed through a terminal, beside bare child_process.spawn.
+// Children: what sessions, registration and sealed handles cost beside a bare spawn, and how fast a terminal is.
 import { spawn } from 'node:child_process';
 import { createSpawner } from '../dist/sandbox/index.js';
+import { bench, report } from './harness.mjs';
 
-const RUNS = Number(process.argv[2] ?? 200);
-const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const spawner = createSpawner();
 const env = { PATH: '/usr/bin:/bin' };
+const pipes = { kind: 'pipes', stdin: 'null' };
+const terminal = { kind: 'terminal', rows: 24, cols: 80 };
 
 const bare = () =>
   new Promise((resolve) => {
@@ -19,21 +20,52 @@ const through = (stdio, settled) => async () => {
   for (const output of child.outputs) output.discard();
   await child[settled];
 };
-const cases = {
-  'child_process.spawn, exit': bare,
-  'spawner, pipes, exit': through({ kind: 'pipes', stdin: 'null' }, 'exited'),
-  'spawner, pipes, drained': through({ kind: 'pipes', stdin: 'null' }, 'drained'),
-  'spawner, terminal, exit': through({ kind: 'terminal', rows: 24, cols: 80 }, 'exited'),
-  'spawner, terminal, closed': through({ kind: 'terminal', rows: 24, cols: 80 }, 'closed'),
-};
-const times = Object.fromEntries(Object.keys(cases).map((name) => [name, []]));
-// Interleaved, so that noise of the machine hits all alike.
-for (let run = -10; run < RUNS; run += 1) {
-  for (const [name, once] of Object.entries(cases)) {
-    const started = performance.now();
-    await once();
-    if (run >= 0) times[name].push(performance.now() - started);
-  }
+await bench('start `true` and wait for its exit', {
+  sides: {
+    'child_process.spawn': bare,
+    'spawner, pipes': through(pipes, 'exited'),
+    'spawner, pipes, drained': through(pipes, 'drained'),
+    // One exec more, of setsid.
+    'spawner, terminal': through(terminal, 'exited'),
+    'spawner, terminal, closed': through(terminal, 'closed'),
+  },
+  iterations: 10,
+});
+
+/** A child that sends back whatever it is sent, and a function that sends and waits for all of it. */
+async function echo(stdio, script) {
+  const child = await spawner.spawn({ argv: ['sh', '-c', script], env, cwd: '/', stdio, level: 'process' });
+  let missing = 'ready\n'.length;
+  let done;
+  const all = new Promise((resolve) => {
+    done = resolve;
+  });
+  child.outputs[0].onData((chunk) => {
+    missing -= chunk.length;
+    if (missing === 0) done();
+  });
+  child.outputs[1]?.discard();
+  await all;
+  return (bytes) =>
+    new Promise((resolve, reject) => {
+      missing = bytes.length;
+      done = resolve;
+      child.input.write(bytes).catch(reject);
+    });
 }
-for (const [name, values] of Object.entries(times)) console.log(`${median(values).toFixed(2).padStart(7)} ms  ${name}`);
+const piped = await echo({ kind: 'pipes', stdin: 'pipe' }, 'echo ready; exec cat');
+const typed = await echo(terminal, 'stty raw -echo; echo ready; exec cat');
+const key = Buffer.from('x');
+await bench('one byte there and back', {
+  sides: { 'cat, pipes': () => piped(key), 'cat, terminal': () => typed(key) },
+  iterations: 50,
+});
+const paste = Buffer.alloc(1024 * 1024, 'x');
+await bench('a mebibyte there and back', {
+  sides: { 'cat, pipes': () => piped(paste), 'cat, terminal': () => typed(paste) },
+  iterations: 1,
+  bytes: paste.length,
+});
+
 await spawner.dispose();
+report();

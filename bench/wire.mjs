@@ -1,7 +1,8 @@
-// MessagePack and frames: the strict codec with all its checks against two general ones.
+// JSON within a budget against bare JSON.parse; MessagePack and frames: the strict codec with all its checks against two
+// general ones.
 import * as official from '@msgpack/msgpack';
 import { Packr, Unpackr } from 'msgpackr';
-import { decodeMessagePack, encodeFrame, encodeMessagePack, FrameDecoder } from '../dist/wire/index.js';
+import { decodeJson, decodeMessagePack, encodeFrame, encodeMessagePack, FrameDecoder } from '../dist/wire/index.js';
 import { bench, report } from './harness.mjs';
 
 const encoder = new official.Encoder();
@@ -42,6 +43,59 @@ const MESSAGES = {
     4,
   ],
 };
+
+const DOCUMENTS = {
+  'a small request': [
+    { id: 17, method: 'process/read', params: { processId: 'p-1', afterSeq: 4, maxBytes: 65536 } },
+    10_000,
+  ],
+  'a chunk of 8 KB in base64': [
+    {
+      method: 'process/output',
+      params: { processId: 'p-1', stream: 'stdout', chunk: Buffer.alloc(8192, 7).toString('base64') },
+    },
+    5_000,
+  ],
+  'a response of 300 values': [
+    {
+      id: 1,
+      result: Array.from({ length: 60 }, (_, index) => ({
+        index,
+        name: `item ${index}`,
+        active: true,
+        price: index * 1.5,
+      })),
+    },
+    500,
+  ],
+};
+
+for (const [name, [message, iterations]] of Object.entries(DOCUMENTS)) {
+  const bytes = Buffer.from(JSON.stringify(message));
+  await bench(`parse ${name}`, {
+    sides: {
+      'JSON.parse': () => JSON.parse(bytes.toString()),
+      sallyport: () => decodeJson(bytes),
+    },
+    iterations,
+    bytes: bytes.length,
+  });
+}
+
+// Refused after a scan that builds nothing, where the parser alone builds 100 MB.
+const hostile = Buffer.from(`[${'{},'.repeat(1_400_000)}{}]`);
+await bench('refuse 4 MB of empty objects', {
+  sides: {
+    'JSON.parse': () => JSON.parse(hostile.toString()),
+    sallyport: () => {
+      try {
+        decodeJson(hostile);
+      } catch {}
+    },
+  },
+  iterations: 1,
+  bytes: hostile.length,
+});
 
 for (const [name, [message, iterations]] of Object.entries(MESSAGES)) {
   const bytes = Buffer.from(encodeMessagePack(message));

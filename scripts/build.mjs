@@ -30,3 +30,7 @@ cpSync(join(root, 'src'), join(root, 'dist'), {
   filter: (from) => statSync(from).isDirectory() || !from.endsWith('.ts'),
 });
 chmodSync(stamp, 0o755);
+
+// The heap that guests start from is made once, here, by the very code that uses it.
+await import('./heap-image.mjs');
+await import('./bundle.mjs');

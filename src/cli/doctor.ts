@@ -1,9 +1,10 @@
 import { Command } from 'commander';
-import { type Finding, type MachineReport, probeMachine } from '../sandbox/index.js';
+import type { Finding, MachineReport } from '../sandbox/index.js';
+import { EXIT } from './exit.js';
 
 const NODE_MINIMUM = [20, 19] as const;
 
-/** One line of the report: what was found, whether the defaults need it, and how to get it. */
+/** One line of the report: what was found, whether Sallyport needs it to run children at all, and how to get it. */
 interface Check extends Finding {
   readonly name: string;
   readonly required: boolean;
@@ -34,13 +35,18 @@ function checks(machine: MachineReport): Check[] {
     check('level process', 'required', machine.processLevel, 'run on Linux or macOS with /bin/sh'),
     check('terminal', 'required', machine.terminal, 'install without --omit=optional, and util-linux for `setsid`'),
     check(
-      'level container',
+      'bubblewrap',
       'optional',
       machine.bubblewrap,
-      'apt-get install bubblewrap; inside a container, allow user namespaces. Until then `auto` means `process`',
+      'apt-get install bubblewrap; inside a container, allow user namespaces',
     ),
     check('user namespaces', 'optional', machine.userNamespaces, 'sysctl -w user.max_user_namespaces=15000'),
-    check('cgroups', 'optional', machine.cgroups, 'run under a systemd unit with Delegate=yes'),
+    check(
+      'cgroups',
+      'optional',
+      machine.cgroups,
+      'run under a systemd unit with Delegate=yes, or mount cgroups writable into the container',
+    ),
     check('prlimit', 'optional', machine.prlimit, 'apt-get install util-linux'),
     check('wasmtime', 'optional', machine.wasmtime, wasm),
     check('wazero', 'optional', machine.wazero, wasm),
@@ -74,15 +80,15 @@ export function doctorCommand(): Command {
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',
-      '\nExit code 0 means that the defaults can run here.\n\nExample:\n  $ sallyport doctor --json | jq .ok\n',
+      '\nExit code 0 means that all that is required is here, 1 that something is missing.\n\nExample:\n  $ sallyport doctor --json | jq .ok\n',
     )
     .action(async (options: { readonly json?: true }) => {
-      const list = checks(await probeMachine());
+      const list = checks(await (await import('../sandbox/index.js')).probeMachine());
       const ok = list.every((check) => check.ok || !check.required);
       const report = options.json ? JSON.stringify({ ok, checks: list }, undefined, 2) : table(list);
       process.stdout.write(`${report}\n`);
       if (!options.json)
-        process.stdout.write(ok ? '\nThe defaults can run here.\n' : '\nThe defaults cannot run here.\n');
-      process.exitCode = ok ? 0 : 1;
+        process.stdout.write(ok ? '\nAll that is required is here.\n' : '\nSomething required is missing.\n');
+      process.exitCode = ok ? EXIT.ok : EXIT.failure;
     });
 }

@@ -1,5 +1,9 @@
 import { Command } from 'commander';
 import { doctorCommand } from './doctor.js';
+import { execCommand } from './exec.js';
+import { execServerCommand } from './exec-server.js';
+import { runCommand } from './run.js';
+import { runnerCommand } from './runner.js';
 import { serveToolsCommand } from './serve-tools.js';
 import { toolCommand } from './tool.js';
 import { packageVersion } from './version.js';
@@ -22,9 +26,13 @@ export function program(): Command {
     .action(() => {
       root.outputHelp();
     });
+  root.addCommand(runCommand());
+  root.addCommand(runnerCommand());
   root.addCommand(doctorCommand());
   root.addCommand(toolCommand());
   root.addCommand(serveToolsCommand());
+  root.addCommand(execCommand());
+  root.addCommand(execServerCommand());
   // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
   const commands = [root, ...root.commands];
   for (const command of commands) {

@@ -72,10 +72,25 @@ export const ERROR_REGISTRY = {
     'Await the promise that `send` returns before sending more.',
   ),
   WIRE_CONNECT: entry('wire', 'A connection could not be opened.', 'The message has the address and the reason.'),
+  WIRE_LISTEN: entry(
+    'wire',
+    'A server cannot listen on the address it was given.',
+    'The message has the address and the reason: pick another port, or 0 for any free one.',
+  ),
   VALUE_NOT_SERIALIZABLE: entry(
     'wire',
     'A value cannot cross a boundary. The message has the path of the first offender.',
     'Send null, booleans, strings, finite numbers, arrays and plain objects only.',
+  ),
+  TOOLS_INVALID: entry(
+    'capabilities',
+    'A tool definition or one of its schemas is not usable. Raised when tools are defined, never while a guest runs.',
+    'The message names the tool, the place in the schema and the reason.',
+  ),
+  TOOLS_NAME: entry(
+    'capabilities',
+    'A namespace or a tool has a name that a guest cannot be given.',
+    'Use an ASCII identifier that is not reserved, not a global of the guest, and not taken by another provider.',
   ),
   SPAWN_INVALID: entry(
     'sandbox',
@@ -102,6 +117,26 @@ export const ERROR_REGISTRY = {
     'sandbox',
     'A child does not read its input, and what waits for it has reached the limit.',
     'Await each write before the next one, or raise `inputQueueBytes`.',
+  ),
+  PROCESS_REFUSED: entry(
+    'process',
+    'A request of the process protocol was refused. `kind` and `rpcCode` say in which way.',
+    'The message says what was wrong, with the name of the field where there is one.',
+  ),
+  PROCESS_HANDSHAKE: entry(
+    'process',
+    'A server did not complete the handshake of the process protocol.',
+    'Check that the address or command is an exec-server, or raise `handshakeTimeoutMs`.',
+  ),
+  PROCESS_CONNECTION_LOST: entry(
+    'process',
+    'The connection to a server ended and the session could not be resumed, or the request cannot be repeated safely.',
+    'Connect again. Processes of the session are ended by the server.',
+  ),
+  PROCESS_PROTOCOL: entry(
+    'process',
+    'A peer sent something that the process protocol does not know.',
+    'The message says what. Check which version the peer speaks.',
   ),
   TOOL_CACHE_UNUSABLE: entry(
     'tool',

@@ -1,3 +1,5 @@
+import { MAX_DEPTH, MAX_VALUES } from '../wire/index.js';
+
 /** How long a guest may run, from `started` to its end, waiting for tools included. */
 export const DEFAULT_TIMEOUT_MS = 5_000;
 
@@ -39,6 +41,9 @@ export const MAX_PENDING_TIMERS = 10_000;
 
 /** How many tool calls of one run may be in flight. */
 export const MAX_PENDING_TOOL_CALLS = 10_000;
+
+/** How long a `callId` may be. A host remembers each, so that no call is run twice; a UUID has 36 characters. */
+export const MAX_CALL_ID_CHARS = 256;
 
 /** How many jobs of the guest run before the clock is looked at. */
 export const JOBS_PER_CLOCK_CHECK = 64;
@@ -86,3 +91,35 @@ export const MAX_FRAME_NAME_CHARS = 100;
 
 /** Characters of the author's line that a source frame shows: what fits a terminal. */
 export const MAX_SOURCE_FRAME_CHARS = 120;
+
+/** How many tools the manifests of one execution may name. */
+export const MAX_MANIFEST_TOOLS = 10_000;
+
+/** How many UTF-16 units of tool input may be on their way at once: a guest can send one large string many times. */
+export const MAX_PENDING_INPUT_CHARS = 64 * 1024 * 1024;
+
+/** How long a cancelled guest may take to unwind: enough for `finally` blocks, not for work. */
+export const CANCEL_UNWIND_MS = 20;
+
+/** What the runtime around an engine may take of its own heap: messages in both directions, and the parser's work. */
+export const THREAD_HEAP_MIB = 512;
+export const PROCESS_HEAP_MIB = 512;
+
+/** How many executions may wait for a shell. */
+export const MAX_QUEUED_EXECUTIONS = 10_000;
+
+/** How long a runner elsewhere may take to end after a cancel: a network lies in between. */
+export const REMOTE_CANCEL_GRACE_MS = 2_000;
+
+/** UTF-16 units of all strings and keys of one value that a guest sends. */
+export const MAX_VALUE_CHARS = 16 * 1024 * 1024;
+
+/**
+ * What one message of the protocol may cost to decode. The largest value that a guest may send must fit: a character takes up to
+ * six bytes as JSON, and around the value there are the envelope and the logs.
+ */
+export const MESSAGE_BUDGET = {
+  bytes: 7 * MAX_VALUE_CHARS,
+  depth: MAX_DEPTH + 8,
+  values: MAX_VALUES + MAX_LOG_LINES + 64,
+} as const;

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { SallyportError } from '../errors/index.js';
 import type { InputStream } from './input.js';
 import type { ExtraPipe, Launched } from './launch.js';
@@ -66,6 +67,10 @@ export class Child implements SpawnedProcess {
     );
   }
 
+  get vacated(): boolean {
+    return !this.#parts.ledger.holds(this.#parts.tree);
+  }
+
   get processGroup(): number {
     return this.pid;
   }
@@ -74,6 +79,13 @@ export class Child implements SpawnedProcess {
     const { resize } = this.#parts.launched;
     if (resize === undefined) throw new SallyportError('SPAWN_INVALID', 'a child with pipes has no terminal to resize');
     resize(size);
+  }
+
+  eventLoop(mode: 'hold' | 'release'): void {
+    const { child } = this.#parts.launched;
+    const method = mode === 'hold' ? 'ref' : 'unref';
+    child[method]();
+    for (const stream of child.stdio) if (stream instanceof Socket) stream[method]();
   }
 
   kill(signal: NodeJS.Signals): boolean {

@@ -44,13 +44,10 @@ export class Guardian {
     }
     this.#process = child;
     child.once('exit', () => {
-      if (this.#process === child) this.#process = undefined;
-      if (this.#sessions.size === 0 || performance.now() - started < GUARDIAN_MIN_LIFE_MS) return;
-      try {
-        this.ensure();
-      } catch {
-        // The next spawn tries again, and fails loudly if it still cannot be started.
-      }
+      this.#process = undefined;
+      const lived = performance.now() - started;
+      if (lived >= GUARDIAN_MIN_LIFE_MS) this.#replace();
+      else setTimeout(() => this.#replace(), GUARDIAN_MIN_LIFE_MS - lived).unref();
     });
     child.unref();
     if (child.stdin !== null && 'unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref();
@@ -72,6 +69,15 @@ export class Guardian {
   /** Forgets a session that has nobody left. */
   forget(pid: number): void {
     if (this.#sessions.delete(pid)) this.#tell('-', pid);
+  }
+
+  #replace(): void {
+    if (this.#sessions.size === 0) return;
+    try {
+      this.ensure();
+    } catch {
+      // The next spawn tries again, and fails loudly if it still cannot be started.
+    }
   }
 
   #tell(event: '+' | '~' | '-', pid: number): void {

@@ -5,7 +5,8 @@ const O_CLOEXEC = 0o2000000;
 
 let strays: readonly number[] | undefined;
 let nullHandle: number | undefined;
-const leaky = new Set<number>();
+/** Handle to the note of whoever opened it last: the number may be in use again before its former owner takes its note back. */
+const leaky = new Map<number, symbol>();
 
 /** Lists the handles above standard error that every child would inherit because whoever started this process left them open. */
 function strayHandles(): readonly number[] {
@@ -29,10 +30,13 @@ function strayHandles(): readonly number[] {
   return found;
 }
 
-/** Notes a handle that lacks close-on-exec. The returned function takes the note back, right before the handle is closed. */
+/** Notes a handle that lacks close-on-exec. The returned function takes the note back, once the handle is closed. */
 export function noteLeakyHandle(handle: number): () => void {
-  leaky.add(handle);
-  return () => leaky.delete(handle);
+  const note = Symbol();
+  leaky.set(handle, note);
+  return () => {
+    if (leaky.get(handle) === note) leaky.delete(handle);
+  };
 }
 
 /**
@@ -45,7 +49,7 @@ export function sealStdio(stdio: Exclude<StdioOptions, string>): Exclude<StdioOp
   if (strays.length === 0 && leaky.size === 0) return stdio;
   nullHandle ??= openSync('/dev/null', 'r');
   const sealed = [...stdio];
-  for (const handle of [...strays, ...leaky]) {
+  for (const handle of [...strays, ...leaky.keys()]) {
     if (handle < stdio.length) continue;
     while (sealed.length < handle) sealed.push('ignore');
     sealed[handle] = nullHandle;

@@ -9,17 +9,24 @@ export interface InputStream {
   end(): Promise<void>;
 }
 
-const END_OF_FILE_CHARACTER = Uint8Array.of(4);
+/** Says that a child takes no input any more. */
+export function inputClosed(cause?: unknown): SallyportError {
+  return new SallyportError('SPAWN_INPUT_CLOSED', 'the input of the child is closed', {}, { cause });
+}
 
-/** An input on top of a Node stream, with a bounded queue. */
-export class StreamInput implements InputStream {
+/** Says that too much waits for a child already. */
+export function inputBacklog(waiting: number, limit: number): SallyportError {
+  const message = `the child does not read: ${waiting} bytes of input wait already`;
+  return new SallyportError('SPAWN_INPUT_BACKLOG', message, { waiting, limit });
+}
+
+/** The input of a pipe, on top of a Node stream, with a bounded queue. */
+export class PipeInput implements InputStream {
   readonly #writable: Writable;
-  readonly #kind: 'pipe' | 'terminal';
   readonly #queueBytes: number;
 
-  constructor(writable: Writable, kind: 'pipe' | 'terminal', queueBytes: number) {
+  constructor(writable: Writable, queueBytes: number) {
     this.#writable = writable;
-    this.#kind = kind;
     this.#queueBytes = queueBytes;
     // Failures reach whoever wrote; without a listener they would end this process instead.
     writable.on('error', () => {});
@@ -27,26 +34,20 @@ export class StreamInput implements InputStream {
 
   write(bytes: Uint8Array): Promise<void> {
     const waiting = this.#writable.writableLength;
-    if (!this.#writable.writable) return Promise.reject(closed());
+    if (!this.#writable.writable) return Promise.reject(inputClosed());
     // A single write larger than the queue is fine while nothing else waits.
     if (waiting > 0 && waiting + bytes.length > this.#queueBytes) {
-      return Promise.reject(
-        new SallyportError('SPAWN_INPUT_BACKLOG', `the child does not read: ${waiting} bytes of input wait already`, {
-          waiting,
-          limit: this.#queueBytes,
-        }),
-      );
+      return Promise.reject(inputBacklog(waiting, this.#queueBytes));
     }
     return new Promise((resolve, reject) => {
       this.#writable.write(bytes, (error) => {
-        if (error) reject(closed(error));
+        if (error) reject(inputClosed(error));
         else resolve();
       });
     });
   }
 
   end(): Promise<void> {
-    if (this.#kind === 'terminal') return this.write(END_OF_FILE_CHARACTER);
     if (!this.#writable.writable) return Promise.resolve();
     return new Promise((resolve) => {
       // A child that went away first has no more use for the end of its input.
@@ -54,8 +55,4 @@ export class StreamInput implements InputStream {
       this.#writable.end(() => resolve());
     });
   }
-}
-
-function closed(cause?: unknown): SallyportError {
-  return new SallyportError('SPAWN_INPUT_CLOSED', 'the input of the child is closed', {}, { cause });
 }

@@ -1,7 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import type { InputStream } from './input.js';
+import type { Duplex } from 'node:stream';
+import { type InputStream, PipeInput } from './input.js';
 import type { Invocation } from './level.js';
-import type { StreamOutput } from './output.js';
+import { StreamOutput } from './output.js';
 import type { TerminalSize } from './request.js';
 import { errnoOf, spawnFailed } from './resolve-program.js';
 
@@ -9,6 +10,35 @@ import { errnoOf, spawnFailed } from './resolve-program.js';
 export interface ExtraPipe {
   readonly input: InputStream;
   readonly output: StreamOutput;
+  /** The stream itself, for who controls its flow alone. Not to be used together with `input` and `output`. */
+  readonly socket: Duplex;
+}
+
+/** An extra pipe whose two views listen to the stream only from when they are first asked for. */
+export class LazyPipe implements ExtraPipe {
+  readonly socket: Duplex;
+  readonly #handle: number;
+  readonly #queueBytes: number;
+  #input: InputStream | undefined;
+  #output: StreamOutput | undefined;
+
+  constructor(socket: Duplex, handle: number, queueBytes: number) {
+    this.socket = socket;
+    this.#handle = handle;
+    this.#queueBytes = queueBytes;
+    // A pipe that nobody uses must not bring the process down when its far end breaks.
+    socket.on('error', () => {});
+  }
+
+  get input(): InputStream {
+    this.#input ??= new PipeInput(this.socket, this.#queueBytes);
+    return this.#input;
+  }
+
+  get output(): StreamOutput {
+    this.#output ??= new StreamOutput(`fd${this.#handle}`, this.socket);
+    return this.#output;
+  }
 }
 
 /** A started child, as its kind of stdio makes it: what the handle is built from. */

@@ -19,6 +19,18 @@ export const TERMINAL_DRAIN_BYTES = 1024 * 1024;
 /** One read from a terminal while it is drained. */
 export const TERMINAL_READ_BYTES = 64 * 1024;
 
+/** Bytes typed into a terminal before everybody else gets a turn. The kernel rarely takes more than 64 KiB at once. */
+export const TERMINAL_TURN_BYTES = 256 * 1024;
+
+/** Turns of the event loop in which a terminal that just took something is tried again. A child that reads makes room in 100 us. */
+export const TERMINAL_PROMPT_RETRIES = 8;
+
+/** The first wait for a terminal that is still full after that; timers know nothing shorter. */
+export const TERMINAL_RETRY_MIN_MS = 1;
+
+/** The longest wait for a full terminal: 60 tries a second are no load, and nobody sees the delay. */
+export const TERMINAL_RETRY_MAX_MS = 16;
+
 /** Rows and columns are unsigned 16-bit numbers in the kernel, and zero confuses every program. */
 export const TERMINAL_SIDE_MAX = 65_535;
 
@@ -31,13 +43,13 @@ export const EXEC_TOTAL_BYTES = 2 * 1024 * 1024;
 /** Where programs are looked for when the given environment has no PATH. */
 export const DEFAULT_SEARCH_PATH = '/usr/local/bin:/usr/bin:/bin';
 
-/** Where the tools that Sallyport itself runs are looked for: never in a PATH that a request brought along. */
+/** Where the tools that Sallyport itself runs are looked for when it was started without a PATH. */
 export const SYSTEM_SEARCH_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Extra pipes of one child. Each costs two handles. */
 export const EXTRA_PIPES_MAX = 16;
 
-/** A guardian that lived shorter than this is not restarted before the next spawn, so that a broken one cannot spin. */
+/** The least time between two starts of a guardian that ended by itself, so that a broken one cannot spin. */
 export const GUARDIAN_MIN_LIFE_MS = 200;
 
 /** How long one question to the machine may take before the answer is "no". */

@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import { sealStdio } from './inherited-handles.js';
-import { StreamInput } from './input.js';
-import { type ExtraPipe, environmentOf, type Launched, startChild } from './launch.js';
+import { PipeInput } from './input.js';
+import { type ExtraPipe, environmentOf, type Launched, LazyPipe, startChild } from './launch.js';
 import type { Invocation } from './level.js';
 import { StreamOutput } from './output.js';
 import type { PipeStdio } from './request.js';
@@ -33,24 +33,20 @@ export async function launchWithPipes(
   const extraPipes: ExtraPipe[] = [];
   for (let handle = 3; handle < 3 + extra.length; handle += 1) {
     const stream = child.stdio[handle];
-    if (!(stream instanceof Duplex)) continue;
-    extraPipes.push({
-      input: new StreamInput(stream, 'pipe', queueBytes),
-      output: new StreamOutput(`fd${handle}`, stream),
-    });
+    if (stream instanceof Duplex) extraPipes.push(new LazyPipe(stream, handle, queueBytes));
   }
   return {
     child,
     pid,
     outputs,
-    input: child.stdin === null ? undefined : new StreamInput(child.stdin, 'pipe', queueBytes),
+    input: child.stdin === null ? undefined : new PipeInput(child.stdin, queueBytes),
     extraPipes,
     resize: undefined,
     onExit: () => {},
     destroy: () => {
       child.stdin?.destroy();
       for (const output of outputs) output.destroy();
-      for (const pipe of extraPipes) pipe.output.destroy();
+      for (const pipe of extraPipes) pipe.socket.destroy();
     },
   };
 }

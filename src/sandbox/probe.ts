@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
-import { PROBE_TIMEOUT_MS, SYSTEM_SEARCH_PATH } from './limits.js';
+import { existsSync, readFileSync } from 'node:fs';
+import { probeCgroups } from './cgroups.js';
+import { PROBE_TIMEOUT_MS } from './limits.js';
 import { nativeTerminal } from './native-terminal.js';
 import { processLevel } from './process-level.js';
-import { findProgram, findSystemTool } from './resolve-program.js';
+import { findSystemTool } from './resolve-program.js';
 
 /** One thing that this machine has or lacks. */
 export interface Finding {
@@ -92,29 +93,16 @@ async function probeUserNamespaces(): Promise<Finding> {
   return tried.ok ? yes('can be made') : no(tried.stderr);
 }
 
-function probeCgroups(): Finding {
-  const unified = existsSync('/sys/fs/cgroup/cgroup.controllers');
-  if (!unified && !existsSync('/sys/fs/cgroup')) return no('not mounted');
-  if (!unified) return no('version 1 only');
-  try {
-    const own = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '/';
-    accessSync(`/sys/fs/cgroup${own}`, constants.W_OK);
-    return yes(`version 2, ${own} is writable`);
-  } catch (error) {
-    return no(`version 2, not writable: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
 function probePrlimit(): Finding {
   const tool = findSystemTool('prlimit');
   return tool === undefined ? no('`prlimit` (util-linux) is not here') : yes(tool);
 }
 
 async function probeRuntime(name: string, args: readonly string[]): Promise<Finding> {
-  const found = findProgram(name, process.env['PATH'] ?? SYSTEM_SEARCH_PATH, '/');
-  if (!found.ok) return no('not on PATH');
-  const answer = await ask(found.file, args);
-  return answer.ok ? yes(`${answer.stdout} (${found.file})`) : no(`${found.file}: ${answer.stderr}`);
+  const file = findSystemTool(name);
+  if (file === undefined) return no('not on PATH');
+  const answer = await ask(file, args);
+  return answer.ok ? yes(`${answer.stdout} (${file})`) : no(`${file}: ${answer.stderr}`);
 }
 
 /** Finds out what this machine offers, by trying it. */

@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { SallyportError } from '../errors/index.js';
 import { DEFAULT_SEARCH_PATH, SYSTEM_SEARCH_PATH } from './limits.js';
 
@@ -94,9 +94,13 @@ export function resolveProgram(name: string, env: ReadonlyMap<string, string>, c
   return found.file;
 }
 
-/** Finds a tool of the system that Sallyport itself runs. */
-export function findSystemTool(name: string): string | undefined {
-  const found = findProgram(name, SYSTEM_SEARCH_PATH, '/');
+/**
+ * Finds a tool that Sallyport itself runs: in the PATH that the operator started it with, of which only absolute folders
+ * count, and never in one that a request brought along.
+ */
+export function findSystemTool(name: string, ownPath = process.env['PATH'] ?? ''): string | undefined {
+  const folders = ownPath.split(':').filter(isAbsolute);
+  const found = findProgram(name, folders.length > 0 ? folders.join(':') : SYSTEM_SEARCH_PATH, '/');
   return found.ok ? found.file : undefined;
 }
 

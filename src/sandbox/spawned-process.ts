@@ -37,11 +37,15 @@ export interface SpawnedProcess extends AsyncDisposable {
   /** Nothing when standard input is /dev/null. */
   readonly input: InputStream | undefined;
   readonly extraPipes: readonly ExtraPipe[];
+  /** Whether it is known that nobody of it is left: neither the child nor what it started. */
+  readonly vacated: boolean;
   readonly exited: Promise<ExitStatus>;
   readonly drained: Promise<void>;
   readonly closed: Promise<void>;
   /** Changes the size of the terminal; throws SPAWN_INVALID for a size that cannot be, or when there is no terminal. */
   resize(size: TerminalSize): void;
+  /** Whether this child alone keeps our own process alive: `hold` (as at first) or `release`. */
+  eventLoop(mode: 'hold' | 'release'): void;
   /** Sends a signal to all of it. False when nobody is left. */
   kill(signal: NodeJS.Signals): boolean;
   /** Ends all of it and resolves when it is gone: at once, or with SIGTERM and `graceMs` to comply first. */

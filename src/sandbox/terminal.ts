@@ -2,7 +2,6 @@ import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import { SallyportError } from '../errors/index.js';
 import { noteLeakyHandle, sealStdio } from './inherited-handles.js';
-import { StreamInput } from './input.js';
 import { environmentOf, type Launched, startChild } from './launch.js';
 import type { Invocation } from './level.js';
 import { TERMINAL_DRAIN_BYTES, TERMINAL_READ_BYTES } from './limits.js';
@@ -11,6 +10,7 @@ import { StreamOutput } from './output.js';
 import { argvFor } from './rename-program.js';
 import { checkTerminalSize, type TerminalStdio } from './request.js';
 import { errnoOf, findSystemTool, spawnFailed } from './resolve-program.js';
+import { masterWriter, TerminalInput } from './terminal-input.js';
 
 let setsid: string | undefined;
 
@@ -99,22 +99,29 @@ export async function launchOnTerminal(
   }
   const stream = new ReadStream(master, { allowHalfOpen: true });
   const output = new StreamOutput('pty', stream, () => readRest(master));
-  let open = true;
+  // The number of the master may belong to another handle from the moment that the stream is destroyed.
+  const write = masterWriter(master);
+  const input = new TerminalInput((bytes) => (stream.destroyed ? 'closed' : write(bytes)), queueBytes);
   stream.once('close', () => {
-    open = false;
     forgetMaster();
+    input.close();
   });
   return {
     ...started,
     outputs: [output],
-    input: new StreamInput(stream, 'terminal', queueBytes),
+    input,
     extraPipes: [],
     resize: (size) => {
       checkTerminalSize(size);
-      if (open) nativeTerminal().resize(master, size.cols, size.rows);
+      if (!stream.destroyed) nativeTerminal().resize(master, size.cols, size.rows);
     },
-    onExit: closeSlave,
+    onExit: () => {
+      // The kernel hangs a terminal up when the leader of its session ends: nobody can read from it any more.
+      input.close();
+      closeSlave();
+    },
     destroy: () => {
+      input.close();
       closeSlave();
       output.destroy();
     },

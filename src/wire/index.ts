@@ -1,3 +1,4 @@
+export { EncodedJson } from './encoded-json.js';
 export type { FrameTransportLimits, FrameTransportOptions } from './frame-transport.js';
 export { frameTransport } from './frame-transport.js';
 export { FRAME_HEADER_BYTES, FRAME_VERSION, FrameDecoder } from './frames.js';
@@ -8,18 +9,31 @@ export {
   CONNECT_TIMEOUT_MS,
   DEPTH_CEILING,
   FRAME_TIMEOUT_MS,
+  KEEP_ALIVE_DELAY_MS,
   LAST_WORDS_MS,
   MAX_BACKLOG_BYTES,
+  MAX_CONNECTIONS,
   MAX_DEPTH,
   MAX_FRAME_BYTES,
+  MAX_HEADER_BYTES,
   MAX_MESSAGE_BYTES,
+  MAX_VALUE_BYTES,
   MAX_VALUES,
   PAIR_WINDOW_MESSAGES,
   PORT_ACK_EVERY,
   PORT_WINDOW_MESSAGES,
   SEND_HIGH_WATER_BYTES,
+  SPARE_CONNECTIONS,
+  UPGRADE_TIMEOUT_MS,
 } from './limits.js';
 export { LineDecoder } from './lines.js';
+export {
+  formatListenAddress,
+  isLoopback,
+  type ListenAddress,
+  type ParsedListenAddress,
+  parseListenAddress,
+} from './listen-address.js';
 export { memoryPair } from './memory-pair.js';
 export type { MessageDecoder } from './message-decoder.js';
 export { decodeMessagePack } from './msgpack/decode.js';
@@ -38,6 +52,14 @@ export { printable } from './printable.js';
 export { type Clock, REAL_CLOCK, type StreamTransportOptions, streamTransport } from './stream-transport.js';
 export type { CloseReason, Transport, Unsubscribe } from './transport.js';
 export {
+  checkTransportSafe,
+  formatPath,
+  type TransportSafeCheck,
+  type TransportSafeOptions,
+  type TransportValue,
+  type ValueLimits,
+} from './values.js';
+export {
   type ConnectOptions,
   openWebSocket,
   WEBSOCKET_LIMITS,
@@ -45,3 +67,5 @@ export {
   webSocketBytes,
   webSocketTransport,
 } from './websocket.js';
+export { type Admission, type AdmissionRules, admit } from './websocket-admission.js';
+export { listenWebSocket, type WebSocketListener, type WebSocketListenerOptions } from './websocket-listener.js';

@@ -1,13 +1,13 @@
-import { isAscii, isUtf8 } from 'node:buffer';
+import { isUtf8 } from 'node:buffer';
 import { SallyportError } from '../errors/index.js';
-import { MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_VALUES } from './limits.js';
+import { DEPTH_CEILING, MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_VALUES } from './limits.js';
 import { printable } from './printable.js';
 
 /** What one document may cost. Each part is charged before anything is allocated for it. */
 export interface JsonBudget {
   /** Bytes of the encoded document. */
   readonly bytes: number;
-  /** How deep arrays and objects may nest. */
+  /** How deep arrays and objects may nest. At most 512. */
   readonly depth: number;
   /** How many values the document may hold, containers included. */
   readonly values: number;
@@ -21,18 +21,20 @@ const COLON = 0x3a;
 const OPEN_BRACKET = 0x5b;
 const BACKSLASH = 0x5c;
 const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 const SPACE = 0x20;
+/** Braces differ from brackets in this one bit. */
+const BRACE_TO_BRACKET = ~0x20;
 
 /** Parses UTF-8 JSON bytes within a budget. Throws a `SallyportError` for anything that is not exactly one document. */
 export function decodeJson(bytes: Uint8Array, budget: Partial<JsonBudget> = {}): unknown {
   const limit = budget.bytes ?? DEFAULT_JSON_BUDGET.bytes;
   if (bytes.byteLength > limit) throw overBytes(bytes.byteLength, limit);
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (isAscii(buffer)) return parseText(buffer.toString('latin1'), budget);
-  if (!isUtf8(buffer)) throw new SallyportError('WIRE_UTF8', 'the message is not valid UTF-8');
-  return parseText(buffer.toString('utf8'), budget);
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = buffer.toString();
+  // Bytes that are no UTF-8 decode to replacement characters, so only a text that has one needs a second look.
+  if (text.includes('\ufffd') && !isUtf8(buffer))
+    throw new SallyportError('WIRE_UTF8', 'the message is not valid UTF-8');
+  return parseText(text, budget);
 }
 
 /** Parses JSON text within a budget. */
@@ -46,7 +48,8 @@ export function parseJson(text: string, budget: Partial<JsonBudget> = {}): unkno
 }
 
 function parseText(text: string, budget: Partial<JsonBudget>): unknown {
-  const keys = scan(text, budget.depth ?? DEFAULT_JSON_BUDGET.depth, budget.values ?? DEFAULT_JSON_BUDGET.values);
+  const depth = Math.min(budget.depth ?? DEFAULT_JSON_BUDGET.depth, DEPTH_CEILING);
+  const keys = scan(text, depth, budget.values ?? DEFAULT_JSON_BUDGET.values);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -69,50 +72,58 @@ function scan(text: string, maxDepth: number, maxValues: number): number {
   let depth = 0;
   let values = 1;
   let keys = 0;
+  // Whether a container was opened and nothing has been seen in it: its first child is counted when it is.
   let opened = false;
   const length = text.length;
   for (let index = 0; index < length; index += 1) {
     const unit = text.charCodeAt(index);
-    if (unit <= SPACE) continue;
-    switch (unit) {
-      case QUOTE:
-        index = endOfString(text, index);
-        break;
-      case COMMA:
-        values += 1;
-        break;
-      case COLON:
-        keys += 1;
+    if (unit === QUOTE) {
+      index = endOfString(text, index);
+    } else if (unit === COLON) {
+      keys += 1;
+      continue;
+    } else if (unit === COMMA) {
+      values += 1;
+      if (values > maxValues) throw overValues(maxValues);
+      continue;
+    } else if (unit <= SPACE) {
+      continue;
+    } else {
+      const bracket = unit & BRACE_TO_BRACKET;
+      if (bracket === CLOSE_BRACKET) {
+        depth -= 1;
+        opened = false;
         continue;
-      case OPEN_BRACE:
-      case OPEN_BRACKET:
-        // The first child of the enclosing container is counted when it is seen, an opening one too.
-        if (opened) values += 1;
+      }
+      if (bracket === OPEN_BRACKET) {
         depth += 1;
         if (depth > maxDepth) {
           throw new SallyportError('WIRE_BUDGET_DEPTH', `nested deeper than ${maxDepth} levels`, { limit: maxDepth });
         }
+        if (opened) values += 1;
         opened = true;
         continue;
-      case CLOSE_BRACE:
-      case CLOSE_BRACKET:
-        depth -= 1;
-        opened = false;
-        continue;
-      default:
-        break;
+      }
     }
     if (opened) {
       values += 1;
       opened = false;
     }
-    if (values > maxValues) throw overValues(maxValues);
   }
   if (values > maxValues) throw overValues(maxValues);
   return keys;
 }
 
+/** Strings up to this length are walked; the search for the end of longer ones is the engine's. */
+const SHORT_STRING = 24;
+
 function endOfString(text: string, start: number): number {
+  const walked = Math.min(text.length, start + SHORT_STRING);
+  for (let at = start + 1; at < walked; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) return at;
+    if (unit === BACKSLASH) break;
+  }
   let end = start;
   for (;;) {
     end = text.indexOf('"', end + 1);
@@ -128,14 +139,13 @@ function countKeys(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   let count = 0;
   if (Array.isArray(value)) {
-    for (const item of value) {
-      if (typeof item === 'object') count += countKeys(item);
-    }
+    for (const item of value) if (typeof item === 'object') count += countKeys(item);
     return count;
   }
-  const children = Object.values(value);
-  count = children.length;
-  for (const child of children) {
+  // The parser's objects have own properties only, and this is the one loop that makes no array of them.
+  for (const key in value) {
+    count += 1;
+    const child = (value as Readonly<Record<string, unknown>>)[key];
     if (typeof child === 'object') count += countKeys(child);
   }
   return count;

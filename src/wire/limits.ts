@@ -41,3 +41,21 @@ export const CLOSE_TIMEOUT_MS = 2_000;
 
 /** How long a peer whose input has broken is still listened to, in milliseconds: its last words are in the pipe already. */
 export const LAST_WORDS_MS = 2_000;
+
+/** The largest value that crosses a boundary, in UTF-8 bytes of its strings and keys plus 8 for each value. */
+export const MAX_VALUE_BYTES = 16 * 1024 * 1024;
+
+/** How many WebSocket connections one listener holds open: far more than an agent needs, far fewer than there are handles. */
+export const MAX_CONNECTIONS = 256;
+
+/** How many connections beyond that may be on their way through the upgrade, so that they can be told why they are refused. */
+export const SPARE_CONNECTIONS = 32;
+
+/** How long the headers of an upgrade may take, in milliseconds. */
+export const UPGRADE_TIMEOUT_MS = 10_000;
+
+/** Most bytes of request headers. Real clients send well under one KiB. */
+export const MAX_HEADER_BYTES = 16 * 1024;
+
+/** After how much silence the kernel asks whether a peer still exists, in milliseconds. */
+export const KEEP_ALIVE_DELAY_MS = 30_000;

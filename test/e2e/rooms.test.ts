@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,8 +10,10 @@ const biome = join(dirname(createRequire(import.meta.url).resolve('@biomejs/biom
 
 /** Lints one file that would stand in a room and import something. */
 function lint(room: string, from: string): { code: number | null; output: string } {
+  // A rule holds for a room before anything is in it.
+  const made = mkdirSync(join(root, 'src', room), { recursive: true });
   const folder = mkdtempSync(join(root, 'src', room, 'lint-probe-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  onTestFinished(() => rmSync(made ?? folder, { recursive: true, force: true }));
   const file = join(folder, 'probe.ts');
   writeFileSync(file, `import { thing } from '${from}';\n\nexport const used = thing;\n`);
   const done = spawnSync(process.execPath, [biome, 'lint', file], { cwd: root, encoding: 'utf8' });

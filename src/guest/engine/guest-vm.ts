@@ -1,8 +1,10 @@
 import { randomFillSync } from 'node:crypto';
-import { Intrinsics, type JSValueHandle, QuickJS } from 'quickjs-wasi';
+import { Intrinsics, JSValueHandle, QuickJS } from 'quickjs-wasi';
 import { MAX_IDLE_HEAP_BYTES } from '../limits.js';
+import type { HeapImage } from './heap-image.js';
 import type { EngineModules } from './modules.js';
 import { HOST_OP, PRELUDE_FILE, PRELUDE_SOURCE } from './prelude.js';
+import { dataText } from './read-value.js';
 import { changeUrl, formatQuery, parseQuery, parseUrl } from './url-host.js';
 
 type Exports = ReturnType<QuickJS['_getExports']>;
@@ -34,7 +36,8 @@ type Internal =
   | 'mapEntries'
   | 'setValues'
   | 'hrefOf'
-  | 'globals';
+  | 'globals'
+  | 'ownKeys';
 type Landmark = 'objectPrototype' | 'arrayPrototype' | 'internalErrorPrototype';
 
 /** The guest's engine gave up in a way that leaves its heap unusable: the instance must be thrown away. */
@@ -48,6 +51,17 @@ export class BrokenGuest extends Error {
     this.kind = cause instanceof RangeError ? 'stack' : 'trap';
   }
 }
+
+/** What the one function of the host is called inside the engine, where no guest sees it. */
+const HOST_FUNCTION = 'host';
+
+/** Runs the prelude in a fresh engine, and returns where its functions are. */
+function runPrelude(vm: QuickJS): Pointer {
+  const host = vm.newFunction(HOST_FUNCTION, () => vm.undefined);
+  return vm.callFunction(vm.evalCode(PRELUDE_SOURCE, PRELUDE_FILE), vm.undefined, host).ptr;
+}
+const STACK_OVERFLOW = 'Maximum call stack size exceeded';
+const OUT_OF_MEMORY = 'out of memory';
 
 const NO_HOOKS: GuestHooks = {
   log: () => {},
@@ -71,18 +85,24 @@ export class GuestVm {
   readonly #exports: Exports;
   readonly #image: Uint8Array;
   readonly #imageStack: number;
+  readonly #stackFloor: number;
   readonly #imageUsage: number;
   readonly #internals: ReadonlyMap<Internal, Pointer>;
   readonly #landmarks: ReadonlyMap<Landmark, number>;
   readonly #names: { readonly value: Pointer; readonly get: Pointer; readonly length: Pointer };
   readonly #scratch: Pointer;
+  readonly #plainClass: number;
+  readonly #arrayClass: number;
   #hooks: GuestHooks = NO_HOOKS;
+  #lastAnswer: JSValueHandle | undefined;
   #bytes: Uint8Array;
   #broken = false;
+  /** Whether a host function could not answer the guest for lack of memory. */
+  #starved = false;
 
   static async create(modules: EngineModules, stackBytes: number): Promise<GuestVm> {
     const current: { vm?: GuestVm } = {};
-    const vm = await QuickJS.create({
+    const options = {
       wasm: modules.engine,
       extensions: modules.extensions.map(({ name, wasm }) => ({ name, wasm })),
       intrinsics: Intrinsics.ALL & ~Intrinsics.PERFORMANCE,
@@ -92,19 +112,33 @@ export class GuestVm {
       interruptHandler: () => current.vm?.onInterrupt() ?? false,
       // Nothing that the engine itself prints may reach our stdout, which may carry a protocol.
       wasi: () => ({ fd_write: () => 8 }),
-    });
-    const made = new GuestVm(vm);
+    };
+    const { image } = modules;
+    const vm = image ? await QuickJS.restore(image.snapshot, options) : await QuickJS.create(options);
+    const made = new GuestVm(vm, stackBytes, image?.table ?? runPrelude(vm));
     current.vm = made;
     return made;
   }
 
-  private constructor(vm: QuickJS) {
+  /** Makes the heap that others start from. */
+  static async makeImage(modules: EngineModules): Promise<HeapImage> {
+    const vm = await QuickJS.create({
+      wasm: modules.engine,
+      extensions: modules.extensions.map(({ name, wasm }) => ({ name, wasm })),
+      intrinsics: Intrinsics.ALL & ~Intrinsics.PERFORMANCE,
+      interruptHandler: () => false,
+    });
+    const table = runPrelude(vm);
+    vm.runGC();
+    return { snapshot: vm.snapshot(), table };
+  }
+
+  private constructor(vm: QuickJS, stackBytes: number, tablePointer: Pointer) {
     this.#vm = vm;
     this.#exports = vm._getExports();
     this.#bytes = new Uint8Array(this.#exports.memory.buffer);
-    const host = vm.newFunction('host', (...args) => this.#onHostCall(args));
-    const factory = vm.evalCode(PRELUDE_SOURCE, PRELUDE_FILE);
-    const table = vm.callFunction(factory, vm.undefined, host);
+    vm.registerHostCallback(HOST_FUNCTION, (...args) => this.#answered(() => this.#onHostCall(args)));
+    const table = new JSValueHandle(vm, tablePointer);
     const pick = (name: string): JSValueHandle => table.getProp(name);
     const functions: Internal[] = [
       'seed',
@@ -118,6 +152,7 @@ export class GuestVm {
       'setValues',
       'hrefOf',
       'globals',
+      'ownKeys',
     ];
     const landmarks: Landmark[] = ['objectPrototype', 'arrayPrototype', 'internalErrorPrototype'];
     this.#internals = new Map(functions.map((name) => [name, pick(name).ptr]));
@@ -125,33 +160,40 @@ export class GuestVm {
     const name = (text: string): Pointer => vm._writeString(text).ptr;
     this.#names = { value: name('value'), get: name('get'), length: name('length') };
     this.#scratch = this.#exports.wasm_malloc(16);
+    this.#plainClass = vm.newObject().classId;
+    this.#arrayClass = vm.newArray().classId;
     // The singletons are part of the image, so that they stay valid over a reset.
     void [vm.undefined, vm.null, vm.true, vm.false, vm.global];
     vm.runGC();
     this.#imageUsage = vm.getMemoryUsage().mallocSize;
-    this.#image = new Uint8Array(this.#exports.memory.buffer).slice();
+    // The stack lies below everything else and is empty between calls, so it is no part of the image.
     this.#imageStack = this.#exports.__stack_pointer.value;
+    this.#image = new Uint8Array(this.#exports.memory.buffer).slice(this.#imageStack);
+    // The engine looks at its stack on each call of a guest's; what it calls itself in between takes less than as much again.
+    this.#stackFloor = Math.max(0, this.#imageStack - 2 * stackBytes);
   }
 
   /** Starts a run: sets its limits, and gives its `Math.random` a seed. */
   begin(hooks: GuestHooks, memoryLimitBytes: number): void {
     this.#hooks = hooks;
+    this.#starved = false;
     // What the pristine heap holds is ours, not the guest's.
     this.#exports.qjs_set_memory_limit(this.#imageUsage + memoryLimitBytes);
-    const seeds = randomFillSync(new Int32Array(4));
-    this.free(this.callInternal('seed', ...Array.from(seeds, (seed) => this.newNumber(seed))));
+    this.free(this.callInternal('seed', ...Array.from({ length: 4 }, () => this.newNumber(randomSeed()))));
   }
 
   /** Makes the heap pristine again. False when the instance is broken or has grown too large, and must be thrown away. */
   reset(): boolean {
     this.#hooks = NO_HOOKS;
+    // What it points to belongs to a heap that is gone.
+    this.#lastAnswer = undefined;
     const memory = this.#exports.memory;
     if (this.#broken || memory.buffer.byteLength > MAX_IDLE_HEAP_BYTES) return false;
-    const bytes = new Uint8Array(memory.buffer);
-    bytes.set(this.#image);
-    bytes.fill(0, this.#image.byteLength);
+    const bytes = this.#view();
+    bytes.set(this.#image, this.#imageStack);
+    bytes.fill(0, this.#imageStack + this.#image.byteLength);
+    bytes.fill(0, this.#stackFloor, this.#imageStack);
     this.#exports.__stack_pointer.value = this.#imageStack;
-    this.#bytes = bytes;
     return true;
   }
 
@@ -161,14 +203,12 @@ export class GuestVm {
     this.#vm.dispose();
   }
 
-  /** How many bytes the guest has allocated beyond the pristine heap, now. */
-  get usedBytes(): number {
-    return this.#vm.getMemoryUsage().mallocSize - this.#imageUsage;
-  }
-
-  /** How large the linear memory has ever been in this run, beyond the pristine heap: it never shrinks. */
-  get peakBytes(): number {
-    return this.#exports.memory.buffer.byteLength - this.#image.byteLength;
+  /** Whether the guest is, or in this run has been, so close to its limit that the next allocation may have been refused. */
+  nearLimit(memoryLimitBytes: number): boolean {
+    const near = memoryLimitBytes * 0.8;
+    // The linear memory never shrinks, so it tells of the past.
+    const peak = this.#exports.memory.buffer.byteLength - this.#imageStack - this.#image.byteLength;
+    return peak >= near || (!this.#broken && this.#vm.getMemoryUsage().mallocSize - this.#imageUsage >= near);
   }
 
   // --- running guest code ----------------------------------------------------------------------------------------------
@@ -194,8 +234,25 @@ export class GuestVm {
   callInternal(name: Internal, ...args: Pointer[]): Pointer {
     const { ok, value } = this.tryInternal(name, ...args);
     if (ok) return value;
+    const overflow = dataText(this, value, 'message') === STACK_OVERFLOW;
+    const starved = this.isOutOfMemory(value);
     this.free(value);
-    throw new GuestFailure(name);
+    if (overflow) throw new RangeError(STACK_OVERFLOW);
+    throw starved ? new NoGuestMemory(name) : new GuestFailure(name);
+  }
+
+  /**
+   * Whether an exception is the engine's own for lack of memory, or for a string beyond what it can hold: only it makes errors
+   * with this prototype, and a guest has no other way to get at it.
+   */
+  isOutOfMemory(ptr: Pointer): boolean {
+    if (this.kindOf(ptr) !== 'object' || this.isProxy(ptr) || !this.isError(ptr)) return false;
+    const prototype = this.prototypeOf(ptr);
+    if (prototype === undefined) return false;
+    const internal = this.isLandmark(prototype, 'internalErrorPrototype');
+    this.free(prototype);
+    // Where a host function had no memory to answer, all that the guest got is an error that says so.
+    return internal || (this.#starved && dataText(this, ptr, 'message') === OUT_OF_MEMORY);
   }
 
   /** Like {@link callInternal}, for those that run guest code and so may throw. */
@@ -212,25 +269,39 @@ export class GuestVm {
     });
   }
 
-  /** Runs one pending job. Says whether there was one, and whether it was cut off by the interrupt. */
-  runJob(): 'none' | 'done' | 'failed' {
+  /** Runs one pending job. Says whether there was one; one that threw, or was cut off by the interrupt, gives what it threw. */
+  runJob(): 'none' | 'done' | { readonly thrown: Pointer } {
     return this.#guard(() => {
       if (this.#exports.qjs_is_job_pending() === 0) return 'none';
       if (this.#exports.qjs_execute_pending_job() >= 0) return 'done';
-      this.free(this.#exports.qjs_get_exception());
-      return 'failed';
+      return { thrown: this.#exports.qjs_get_exception() };
     });
   }
 
-  /** A promise whose two ends are in the host's hands. */
+  /**
+   * A promise whose two ends are in the host's hands. Made from the engine's parts: the engine's wrapper keeps the end that
+   * is not used for as long as the instance lives, which is many runs.
+   */
   newPromise(): { promise: JSValueHandle; resolve(value: Pointer): void; reject(value: Pointer): void } {
-    const { handle, resolve, reject } = this.#vm.newPromise();
-    // `resolve` and `reject` only read the pointer of what they are given.
-    const borrow = (ptr: Pointer): JSValueHandle => ({ ptr }) as JSValueHandle;
+    const e = this.#exports;
+    const promise = e.qjs_new_promise(this.#scratch, this.#scratch + 4);
+    if (this.#isException(promise)) throw new NoGuestMemory('newPromise');
+    const view = new DataView(e.memory.buffer);
+    const resolve = view.getUint32(this.#scratch, true);
+    const reject = view.getUint32(this.#scratch + 4, true);
+    const settle = (end: Pointer, value: Pointer): void =>
+      this.#guard(() => {
+        const list = e.wasm_malloc(4);
+        new DataView(e.memory.buffer).setUint32(list, value, true);
+        this.free(this.#outcome(e.qjs_call(end, this.#vm.undefined.ptr, 1, list)).value);
+        e.wasm_free(list);
+        this.free(resolve);
+        this.free(reject);
+      });
     return {
-      promise: handle,
-      resolve: (value) => this.#guard(() => resolve(borrow(value))),
-      reject: (value) => this.#guard(() => reject(borrow(value))),
+      promise: new JSValueHandle(this.#vm, promise),
+      resolve: (value) => settle(resolve, value),
+      reject: (value) => settle(reject, value),
     };
   }
 
@@ -253,6 +324,7 @@ export class GuestVm {
     const { ptr, length } = this.#writeText(text);
     const value = this.#exports.qjs_new_string(ptr, length);
     this.#exports.wasm_free(ptr);
+    if (this.#isException(value)) throw new NoGuestMemory('newString');
     return value;
   }
 
@@ -307,9 +379,16 @@ export class GuestVm {
   /** The engine's own name of an object's class; it cannot be forged. */
   className(ptr: Pointer): string {
     const name = this.#exports.qjs_get_class_name(ptr);
-    if (name === 0) return 'Object';
-    const text = this.#vm._readCString(name);
-    return text;
+    if (this.#isException(name)) return 'Object';
+    const text = this.kindOf(name) === 'string' ? this.stringOf(name) : undefined;
+    this.free(name);
+    return text ?? 'Object';
+  }
+
+  /** Whether an object is of the engine's class for plain objects, or for arrays; `classId` 0 is no object at all. */
+  isOfPlainClass(ptr: Pointer): boolean {
+    const id = this.#exports.qjs_get_class_id(ptr);
+    return id === this.#plainClass || id === this.#arrayClass;
   }
 
   numberOf(ptr: Pointer): number {
@@ -347,7 +426,10 @@ export class GuestVm {
     const found = this.#exports.qjs_get_symbol_description(ptr, out);
     const description = new DataView(this.#exports.memory.buffer).getUint32(out, true);
     this.#exports.wasm_free(out);
-    return found > 0 && description !== 0 ? `Symbol(${this.#vm._readCString(description)})` : 'Symbol()';
+    if (found <= 0 || description === 0) return 'Symbol()';
+    const text = this.kindOf(description) === 'string' ? this.stringOf(description) : '';
+    this.free(description);
+    return `Symbol(${text ?? ''})`;
   }
 
   arrayLength(ptr: Pointer): number {
@@ -356,8 +438,12 @@ export class GuestVm {
 
   /** All own keys: pointers to strings and symbols. Undefined when there is no memory. Not for proxies. */
   ownKeys(ptr: Pointer): Pointer[] | undefined {
-    const list = this.#exports.qjs_get_own_property_keys(ptr);
-    if (this.#isException(list)) return undefined;
+    // The engine's own list of keys is filled by assignment, which runs what a guest put on `Array.prototype`; this one is not.
+    const { ok, value: list } = this.tryInternal('ownKeys', this.duplicate(ptr));
+    if (!ok) {
+      this.free(list);
+      return undefined;
+    }
     const count = this.arrayLength(list);
     const keys: Pointer[] = [];
     for (let index = 0; index < count; index += 1) keys.push(this.#exports.qjs_get_prop_uint32(list, index));
@@ -409,6 +495,24 @@ export class GuestVm {
   /** @internal */
   onInterrupt(): boolean {
     return this.#hooks.interrupt();
+  }
+
+  /**
+   * Answers a call of the guest. An error of ours must not reach the guest as it is: its stack would tell the paths of this
+   * machine. The engine copies the answer and leaves ours to us, so it is let go with the next call.
+   */
+  #answered(run: () => JSValueHandle): JSValueHandle {
+    try {
+      const answer = run();
+      this.#lastAnswer?.dispose();
+      this.#lastAnswer = answer;
+      return answer;
+    } catch (error) {
+      if (error instanceof RangeError) throw STACK_OVERFLOW;
+      if (!(error instanceof NoGuestMemory)) throw 'the host could not answer';
+      this.#starved = true;
+      throw OUT_OF_MEMORY;
+    }
   }
 
   #onHostCall(args: readonly JSValueHandle[]): JSValueHandle {
@@ -489,7 +593,27 @@ export class GuestVm {
   }
 }
 
-/** A function of the prelude threw, which only happens when the guest has no memory or no time left. */
+const seeds = new Int32Array(1024);
+let seedsUsed = seeds.length;
+
+/** A random number of 32 bits, from a store that is filled in one go. */
+function randomSeed(): number {
+  if (seedsUsed === seeds.length) {
+    randomFillSync(seeds);
+    seedsUsed = 0;
+  }
+  return seeds[seedsUsed++] ?? 0;
+}
+
+/** The guest has no memory left for what the host was about to give it. */
+export class NoGuestMemory extends Error {
+  override readonly name = 'NoGuestMemory';
+  constructor(where: string) {
+    super(`the guest has no memory left for ${where}`);
+  }
+}
+
+/** A function of the prelude threw, which only happens when the guest has no time left or broke what it stands on. */
 export class GuestFailure extends Error {
   override readonly name = 'GuestFailure';
   constructor(where: string) {

@@ -1,30 +1,41 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { type HeapImage, loadHeapImage } from './heap-image.js';
 
-/** The engine and its extensions, compiled. Modules can be cloned to a worker, so each process compiles them once. */
+/** The engine and its extensions, compiled, and a heap to start from. All of it can be handed to a worker. */
 export interface EngineModules {
   readonly engine: WebAssembly.Module;
   readonly extensions: readonly { readonly name: string; readonly wasm: WebAssembly.Module }[];
+  readonly image?: HeapImage;
 }
 
-/** Extensions that need nothing of the host: text codecs and `structuredClone`. */
-const EXTENSIONS = ['encoding', 'structured-clone'] as const;
+/** The engine, then the extensions that need nothing of the host: text codecs and `structuredClone`. */
+const BINARIES = ['quickjs.wasm', 'encoding.so', 'structured-clone.so'] as const;
 
-let compiled: Promise<EngineModules> | undefined;
+let loaded: Promise<EngineModules> | undefined;
 
-/** Compiles the engine once per process. */
+/** Loads and compiles the engine once per process. */
 export function engineModules(): Promise<EngineModules> {
-  compiled ??= compileAll();
-  return compiled;
+  loaded ??= loadAll();
+  return loaded;
 }
 
-async function compileAll(): Promise<EngineModules> {
-  const require = createRequire(import.meta.url);
-  const compile = async (file: string): Promise<WebAssembly.Module> =>
-    WebAssembly.compile(await readFile(require.resolve(`quickjs-wasi/${file}`)));
-  const [engine, extensions] = await Promise.all([
-    compile('quickjs.wasm'),
-    Promise.all(EXTENSIONS.map(async (name) => ({ name, wasm: await compile(`${name}.so`) }))),
+async function loadAll(): Promise<EngineModules> {
+  const binaries = await engineBinaries();
+  const [image, ...compiled] = await Promise.all([
+    loadHeapImage(binaries),
+    ...binaries.map((bytes) => WebAssembly.compile(bytes)),
   ]);
-  return { engine, extensions };
+  const [engine, ...extensions] = compiled;
+  return {
+    engine: engine as WebAssembly.Module,
+    extensions: extensions.map((wasm, index) => ({ name: (BINARIES[index + 1] ?? '').replace('.so', ''), wasm })),
+    ...(image ? { image } : {}),
+  };
+}
+
+/** The binaries that the engine consists of, as the dependency ships them. */
+export function engineBinaries(): Promise<Uint8Array[]> {
+  const require = createRequire(import.meta.url);
+  return Promise.all(BINARIES.map((file) => readFile(require.resolve(`quickjs-wasi/${file}`))));
 }

@@ -285,6 +285,7 @@ return {
   setValues(set) { const all = []; setForEach(set, (value) => { push(all, value); }); return all; },
   hrefOf,
   globals() { return stringify(ownKeys(globalThis)); },
+  ownKeys,
   objectPrototype: $Object.prototype,
   arrayPrototype: Array.prototype,
   internalErrorPrototype,

@@ -135,8 +135,19 @@ class Stripper {
     return this.#visitCode(node);
   }
 
+  /** One name among others that only means a type goes with its comma. */
+  #visitSpecifier(node: TypedNode): readonly Node[] | undefined {
+    if (node['importKind'] !== 'type' && node['exportKind'] !== 'type') return undefined;
+    this.blank(node.start, node.end);
+    this.#blankMark(node.end, ',');
+    return [];
+  }
+
   #visitCode(node: TypedNode): readonly Node[] | undefined {
     switch (node.type) {
+      case 'ImportSpecifier':
+      case 'ExportSpecifier':
+        return this.#visitSpecifier(node);
       case 'TSModuleDeclaration':
         throw new Unsupported(node.start, NAMESPACE);
       case 'TSAsExpression':

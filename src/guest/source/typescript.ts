@@ -10,13 +10,18 @@ function withoutDeclarations(Base: typeof Parser): typeof Parser {
   };
 }
 
+/** The plugin itself, loaded on demand. */
+export function loadTypeScriptPlugin(): ReturnType<typeof tsPlugin> {
+  const plugin: { tsPlugin: typeof tsPlugin } = createRequire(import.meta.url)('@sveltejs/acorn-typescript');
+  return plugin.tsPlugin();
+}
+
 let loaded: typeof Parser | undefined;
 
 /** Load the TypeScript parser now. It takes tens of milliseconds, so it is otherwise loaded by the first program that needs it. */
 export function loadTypeScript(): typeof Parser {
   if (loaded === undefined) {
-    const plugin: { tsPlugin: typeof tsPlugin } = createRequire(import.meta.url)('@sveltejs/acorn-typescript');
-    loaded = Parser.extend(plugin.tsPlugin(), withoutDeclarations, asyncBody);
+    loaded = Parser.extend(loadTypeScriptPlugin(), withoutDeclarations, asyncBody);
   }
   return loaded;
 }

@@ -1,0 +1,63 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { isLoopback } from './listen-address.js';
+
+/** Who may open a connection. */
+export interface AdmissionRules {
+  /** The address that is listened on; on a loopback address the `Host` header must name this machine. */
+  readonly host: string;
+  /** The only path that exists. Any path, unless given. */
+  readonly path?: string | undefined;
+  /** Web pages that may connect, such as `https://app.example`. None, unless named. */
+  readonly allowedOrigins?: readonly string[] | undefined;
+  /** Names besides IP addresses and `localhost` that the `Host` header may bear. */
+  readonly allowedHosts?: readonly string[] | undefined;
+  /** What a client must send as `Authorization: Bearer …`. */
+  readonly token?: string | undefined;
+}
+
+export type Admission =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly status: number; readonly message: string };
+
+const ADMITTED: Admission = { ok: true };
+const refuse = (status: number, message: string): Admission => ({ ok: false, status, message });
+
+/** Judges an upgrade request, before anything is upgraded. */
+export function admit(request: IncomingMessage, rules: AdmissionRules): Admission {
+  const { origin, host, authorization } = request.headers;
+  if (!hostIsOurs(host, rules)) return refuse(403, 'this Host is not served here');
+  if (origin !== undefined) {
+    if (!(rules.allowedOrigins ?? []).includes(origin)) return refuse(403, 'this Origin is not allowed');
+  } else if (request.headers['sec-fetch-site'] !== undefined || request.headers['sec-fetch-mode'] !== undefined) {
+    // Only browsers send these, and a browser that hides the page it acts for cannot be judged.
+    return refuse(403, 'a browser must send its Origin');
+  }
+  if (rules.path !== undefined && pathOf(request) !== rules.path) return refuse(404, 'there is nothing at this path');
+  if (rules.token !== undefined && !isBearer(authorization, rules.token)) {
+    return refuse(401, 'a valid bearer token is required');
+  }
+  return ADMITTED;
+}
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? '/').split('?', 1)[0] ?? '/';
+}
+
+/** A page that rebinds its own name to this machine still sends that name. */
+function hostIsOurs(header: string | undefined, rules: AdmissionRules): boolean {
+  if (!isLoopback(rules.host)) return true;
+  const name = (header ?? '').toLowerCase().replace(/:\d+$/, '');
+  if (rules.allowedHosts?.includes(name)) return true;
+  return name === 'localhost' || isLoopback(name.replace(/^\[(.*)\]$/, '$1'));
+}
+
+/** Compares digests, so that neither the time nor the length tells anything about the token. */
+function isBearer(header: string | undefined, token: string): boolean {
+  const given = /^bearer ([^\s]+)$/i.exec(header ?? '')?.[1] ?? '';
+  return timingSafeEqual(digest(given), digest(token)) && given !== '';
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

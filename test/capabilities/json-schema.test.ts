@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { compileJsonSchema } from '../../src/capabilities/json-schema.js';
+import type { CompiledSchema, JsonSchema } from '../../src/capabilities/schema.js';
+
+function compile(schema: JsonSchema): CompiledSchema {
+  const result = compileJsonSchema(schema);
+  if (!result.ok) throw new Error(result.problem);
+  return result.compiled;
+}
+
+describe('a recursive schema with alternatives', () => {
+  const branch = (kind: string) => ({ properties: { next: { $ref: '#' }, kind: { const: kind } }, required: ['kind'] });
+  const compiled = compile({ anyOf: [branch('a'), branch('b'), branch('c')] });
+  const nest = (levels: number, kind: string) => {
+    let value: object = { kind };
+    for (let level = 0; level < levels; level += 1) value = { next: value, kind: 'c' };
+    return value;
+  };
+
+  it('judges what is nested a little', () => {
+    expect(compiled.validate(nest(5, 'a'))).toMatchObject({ ok: true });
+    expect(compiled.validate(nest(5, 'x'))).toMatchObject({ ok: false });
+  });
+
+  it('gives up on what would take for ever', () => {
+    const started = performance.now();
+    expect(compiled.validate(nest(50, 'x'))).toEqual({
+      ok: false,
+      issues: [{ path: [], message: 'takes too long to check: send less, or nest it less deeply' }],
+    });
+    expect(performance.now() - started).toBeLessThan(15_000);
+  });
+});
+
+it('judges the largest value that a boundary lets in', () => {
+  const compiled = compile({ type: 'array', items: { type: 'object', properties: { n: { type: 'number' } } } });
+  expect(compiled.validate(Array.from({ length: 130_000 }, (_, n) => ({ n })))).toMatchObject({ ok: true });
+});
+
+it('treats properties named like keywords of the validator as properties', () => {
+  const compiled = compile({ properties: { $recursiveRef: { type: 'string' }, $ref: { type: 'string' } } });
+  expect(compiled.validate({ $recursiveRef: 'x', $ref: 'y' })).toMatchObject({ ok: true });
+  expect(compiled.validate({ $recursiveRef: 1 })).toMatchObject({ ok: false });
+});
+
+it.each([
+  'date',
+  'time',
+  'date-time',
+  'duration',
+  'uri',
+  'uri-reference',
+  'uri-template',
+  'url',
+  'email',
+  'hostname',
+  'ipv4',
+  'ipv6',
+  'uuid',
+  'json-pointer',
+  'json-pointer-uri-fragment',
+  'relative-json-pointer',
+  'regex',
+])('checks the format %s of long hostile text in little time', (format) => {
+  const compiled = compile({ type: 'string', format });
+  const started = performance.now();
+  for (const unit of ['a', 'a.', 'a-', 'a@', '/', '%20', ':', '0', 'P1', '{a}', '1:', '::', '(a']) {
+    compiled.validate(`${unit.repeat(20_000)}!`);
+    compiled.validate(`http://${unit.repeat(20_000)}!`);
+    compiled.validate(`a@${unit.repeat(20_000)}!`);
+  }
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+it('keeps to the draft that a schema names', () => {
+  const old = compile({
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    items: [{ type: 'string' }],
+    additionalItems: false,
+  });
+  expect(old.validate(['x'])).toMatchObject({ ok: true });
+  expect(old.validate(['x', 1])).toEqual({ ok: false, issues: [{ path: [1], message: 'is not allowed here' }] });
+});
