@@ -2,10 +2,13 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ToolClient } from '../../dist/tool/index.js';
 import { TestRegistry } from '../tool/registry.js';
 import { SALLYPORT, sallyport } from './command.js';
+
+// Many processes are started here; a busy machine takes its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-tool-e2e-'));
 let registry: TestRegistry;

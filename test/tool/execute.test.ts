@@ -1,6 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { errorOf, isRunning, outputOf, toolBench } from './helpers.js';
+
+// Many processes are started here; a busy machine takes its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const { registry, executor } = await toolBench({
   limits: { maxExecutionTimeMs: 15_000, maxOutputBytes: 1_000_000, maxLogBytes: 20_000 },

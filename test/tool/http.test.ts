@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import {
   createToolExecutor,
   ToolClient,
@@ -13,6 +13,9 @@ import {
   toolServerOptions,
 } from '../../dist/tool/index.js';
 import { isRunning, scratchFolder, toolBench } from './helpers.js';
+
+// Many processes are started here; a busy machine takes its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const { registry, executor, cacheDir } = await toolBench({
   limits: {

@@ -3,10 +3,13 @@ import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createToolExecutor } from '../../dist/tool/index.js';
 import { errorOf, outputOf, scratchFolder, toolBench } from './helpers.js';
 import { tarball } from './registry.js';
+
+// Many processes are started here; a busy machine takes its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const { registry, executor, cacheDir } = await toolBench({
   limits: { maxTreeFiles: 500, maxTreeBytes: 20_000_000, notFoundTtlMs: 60_000 },
@@ -218,8 +221,10 @@ describe('installing', () => {
     await using patient = createToolExecutor({
       cacheDir: scratchFolder(),
       registry: registry.url,
-      limits: { installHardTimeoutMs: 2_000, warmChildren: 0 },
+      limits: { installHardTimeoutMs: 5_000, warmChildren: 0 },
     });
+    await patient.warm();
+    await patient.prefetch('prompt');
     const [endless, prompt] = await Promise.all([
       patient.execute({ packageName: 'endless', name: 'tool' }),
       patient.execute({ packageName: 'prompt', name: 'tool' }),
