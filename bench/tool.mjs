@@ -1,5 +1,5 @@
 // Tools of npm packages: the executor against what the protocol's standard flow does, `npm install` and a fresh node per call.
-// Needs the npm registry. `node bench/tool.mjs repeat` picks one comparison by its title.
+// Needs the npm registry. `node bench/tool.mjs repeat` picks one comparison by its title, `--rounds=5` says how often.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -90,6 +90,7 @@ async function trivialRegistry(count) {
 
 const quantile = (values, share) =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
+const rounds = Number(process.argv.find((word) => word.startsWith('--rounds='))?.slice('--rounds='.length) ?? 12);
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const picked = (title) => wanted.length === 0 || wanted.some((word) => title.includes(word));
 const say = (line) => process.stderr.write(`${line}\n`);
@@ -109,7 +110,7 @@ if (picked('repeat call of an ai-based tool')) {
   await bench('repeat call of an ai-based tool of 12 packages', {
     sides: { 'npm install + node': () => standardFlow(AI_TOOL), sallyport: () => call(executor, AI_TOOL) },
     iterations: 1,
-    rounds: 12,
+    rounds,
     warmup: 1,
   });
   await executor.dispose();
@@ -130,7 +131,7 @@ if (picked('first install')) {
       },
     },
     iterations: 1,
-    rounds: 6,
+    rounds: Math.ceil(rounds / 2),
     warmup: 1,
   });
 }
@@ -146,7 +147,7 @@ if (picked('trivial tool')) {
       sallyport: () => call(executor, TRIVIAL),
     },
     iterations: 1,
-    rounds: 20,
+    rounds,
     warmup: 2,
   });
   await executor.dispose();
