@@ -38,6 +38,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./wasm.js')).wasmCommand(),
   },
   {
+    usage: 'tool <package[@version]> <export> [params]',
+    summary: 'run a tool of an npm package, and print its result',
+    load: async () => (await import('./tool.js')).toolCommand(),
+  },
+  {
     usage: 'runner',
     summary: 'serve the execbox runner protocol on stdio, or on a WebSocket',
     load: async () => (await import('./runner.js')).runnerCommand(),
@@ -46,6 +51,11 @@ const COMMANDS: readonly CommandEntry[] = [
     usage: 'exec-server',
     summary: 'serve the exec-server protocol on stdio, or on a WebSocket',
     load: async () => (await import('./exec-server.js')).execServerCommand(),
+  },
+  {
+    usage: 'serve-tools',
+    summary: 'serve npm tools over HTTP (TPMJS Executor Protocol 1.0)',
+    load: async () => (await import('./serve-tools.js')).serveToolsCommand(),
   },
   {
     usage: 'doctor',
