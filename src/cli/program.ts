@@ -2,6 +2,8 @@ import { Command } from 'commander';
 import { doctorCommand } from './doctor.js';
 import { runCommand } from './run.js';
 import { runnerCommand } from './runner.js';
+import { execCommand } from './exec.js';
+import { execServerCommand } from './exec-server.js';
 import { packageVersion } from './version.js';
 
 const EXAMPLES = `
@@ -24,6 +26,8 @@ export function program(): Command {
   root.addCommand(runCommand());
   root.addCommand(runnerCommand());
   root.addCommand(doctorCommand());
+  root.addCommand(execCommand());
+  root.addCommand(execServerCommand());
   // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
   const commands = [root, ...root.commands];
   for (const command of commands) {

@@ -118,6 +118,26 @@ export const ERROR_REGISTRY = {
     'A child does not read its input, and what waits for it has reached the limit.',
     'Await each write before the next one, or raise `inputQueueBytes`.',
   ),
+  PROCESS_REFUSED: entry(
+    'process',
+    'A request of the process protocol was refused. `kind` and `rpcCode` say in which way.',
+    'The message says what was wrong, with the name of the field where there is one.',
+  ),
+  PROCESS_HANDSHAKE: entry(
+    'process',
+    'A server did not complete the handshake of the process protocol.',
+    'Check that the address or command is an exec-server, or raise `handshakeTimeoutMs`.',
+  ),
+  PROCESS_CONNECTION_LOST: entry(
+    'process',
+    'The connection to a server ended and the session could not be resumed, or the request cannot be repeated safely.',
+    'Connect again. Processes of the session are ended by the server.',
+  ),
+  PROCESS_PROTOCOL: entry(
+    'process',
+    'A peer sent something that the process protocol does not know.',
+    'The message says what. Check which version the peer speaks.',
+  ),
   CLI_USAGE: entry('cli', 'The command line cannot be understood.', 'See `--help` of the command.'),
   CLI_INPUT: entry(
     'cli',

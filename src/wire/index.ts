@@ -1,3 +1,4 @@
+export { EncodedJson } from './encoded-json.js';
 export type { FrameTransportLimits, FrameTransportOptions } from './frame-transport.js';
 export { frameTransport } from './frame-transport.js';
 export { FRAME_HEADER_BYTES, FRAME_VERSION, FrameDecoder } from './frames.js';

@@ -33,6 +33,8 @@ export interface StreamTransportOptions<In, Out> {
    */
   readonly flush?: 'turn' | 'message';
   readonly clock?: Clock;
+  /** Set by codecs that also take an `EncodedJson`. */
+  readonly carriesJson?: true;
   /** Ends what is behind the streams when the transport is terminated: a child process, say. */
   readonly onTerminate?: () => void;
 }
@@ -53,6 +55,7 @@ export function streamTransport<In, Out>(options: StreamTransportOptions<In, Out
  *      └────terminate()───────────▶ closed (terminated) now; both streams destroyed
  */
 class StreamTransport<In, Out> implements Transport<In, Out> {
+  readonly carriesJson?: true;
   readonly #options: StreamTransportOptions<In, Out>;
   readonly #inbox: Inbox<In>;
   readonly #clock: Clock;
@@ -69,6 +72,7 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
 
   constructor(options: StreamTransportOptions<In, Out>) {
     this.#options = options;
+    if (options.carriesJson) this.carriesJson = true;
     this.#clock = options.clock ?? REAL_CLOCK;
     this.#maxBacklog = options.maxBacklogBytes ?? MAX_BACKLOG_BYTES;
     const { readable, writable } = options;
