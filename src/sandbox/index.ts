@@ -6,5 +6,6 @@ export type { OutputStream } from './output.js';
 export { type Finding, type MachineReport, probeMachine } from './probe.js';
 export { processLevel } from './process-level.js';
 export type { Command, PipeStdio, SpawnLimits, SpawnRequest, TerminalSize, TerminalStdio } from './request.js';
+export { findProgram } from './resolve-program.js';
 export type { ExitStatus, ResourceUsage, SpawnedProcess } from './spawned-process.js';
 export { createSpawner, type Spawner, type SpawnerOptions } from './spawner.js';
