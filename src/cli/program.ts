@@ -4,11 +4,14 @@ import { runCommand } from './run.js';
 import { runnerCommand } from './runner.js';
 import { execCommand } from './exec.js';
 import { execServerCommand } from './exec-server.js';
+import { serveToolsCommand } from './serve-tools.js';
+import { toolCommand } from './tool.js';
 import { packageVersion } from './version.js';
 
 const EXAMPLES = `
 Examples:
   sallyport doctor                 what this machine can confine, and how to get more
+  sallyport tool <package> <export> [json]   run a tool of an npm package
   sallyport <command> --help       options and an example of a command
 
 Documentation: docs/ in the package, starting with docs/architecture.md`;
@@ -28,6 +31,8 @@ export function program(): Command {
   root.addCommand(doctorCommand());
   root.addCommand(execCommand());
   root.addCommand(execServerCommand());
+  root.addCommand(toolCommand());
+  root.addCommand(serveToolsCommand());
   // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
   const commands = [root, ...root.commands];
   for (const command of commands) {

@@ -290,6 +290,16 @@ export const ERROR_REGISTRY = {
     'The guest is wrong, or the schema is.',
   ),
   WASM_DISPOSED: entry('wasm', 'The client or session was disposed.', 'Open a new one.'),
+  TOOL_CACHE_UNUSABLE: entry(
+    'tool',
+    'The folder for trees and async executions cannot be used.',
+    'The message has the folder and the reason: make it writable, or name another one.',
+  ),
+  TOOL_SERVER: entry(
+    'tool',
+    'A tool server could not be reached, or answered something that is not the protocol.',
+    'The message has the address, the status and what was answered.',
+  ),
   CLI_USAGE: entry('cli', 'The command line cannot be understood.', 'See `--help` of the command.'),
   CLI_INPUT: entry(
     'cli',
