@@ -19,7 +19,7 @@ export interface RunFlags {
 export async function runProgram(file: string, flags: RunFlags): Promise<void> {
   const providers = flags.tools === undefined ? [] : await loadTools(flags.tools);
   if (flags.types) {
-    process.stdout.write(`${describeTools(providers)}\n`);
+    process.stdout.write(describeTools(providers));
     return;
   }
   const code = await readProgram(file);

@@ -37,14 +37,14 @@ async function serveStdio({ isolation }: RunnerFlags): Promise<void> {
 
 async function serveSockets({ listen, isolation }: RunnerFlags): Promise<void> {
   const parsed = parseListenAddress(listen);
-  if (!parsed.ok) throw new CliError(`--listen: ${parsed.message}`, EXIT.failure);
+  if (!parsed.ok) throw new CliError(`--listen: ${parsed.message}`);
   const { host, port } = parsed.address;
   const token = process.env['EXECUTOR_API_KEY'] || undefined;
   if (token === undefined && !isLoopback(host)) {
     throw new CliError(`--listen: ${host} can be reached from elsewhere: set EXECUTOR_API_KEY, or listen on 127.0.0.1`);
   }
   const shells = createRunnerShells({ isolation, size: 2 * availableParallelism() });
-  const listener = await listenWebSocket({ host, port, token }, (socket) => {
+  const listener = await listenWebSocket({ host, port, token, maxMessageBytes: MESSAGE_BUDGET.bytes }, (socket) => {
     attachRunner(webSocketTransport(socket, { budget: MESSAGE_BUDGET }), { shells });
   });
   process.stderr.write(`sallyport runner listening on ${listener.url}\n`);

@@ -199,6 +199,8 @@ export interface ConnectOptions {
   /** Sent as a bearer token. */
   readonly token?: string;
   readonly connectTimeoutMs?: number;
+  /** Largest message that is received, in bytes. */
+  readonly maxMessageBytes?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -211,6 +213,7 @@ export function openWebSocket(url: string, options: ConnectOptions = {}): Promis
     try {
       socket = new WebSocket(url, {
         ...WEBSOCKET_LIMITS,
+        maxPayload: options.maxMessageBytes ?? WEBSOCKET_LIMITS.maxPayload,
         handshakeTimeout: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
         ...(options.token === undefined ? {} : { headers: { authorization: `Bearer ${options.token}` } }),
       });

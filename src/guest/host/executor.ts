@@ -151,6 +151,8 @@ export function shellOpener(isolation: GuestIsolation, spawner: () => Spawner): 
       return openThreadShell;
     case 'process':
       return () => openProcessShell(spawner(), 'process');
+    default:
+      throw new TypeError(`isolation must be inline, thread or process, not ${String(isolation)}`);
   }
 }
 
@@ -202,15 +204,14 @@ class PooledExecutor implements Executor {
   }
 
   async dispose({ mode = 'drain' }: { readonly mode?: 'drain' | 'abort' } = {}): Promise<void> {
-    if (!this.#disposed) {
-      this.#disposed = true;
-      if (mode === 'abort') {
-        this.#aborting = true;
-        this.#pool.refuseWaiting();
-        for (const handle of this.#active) handle.cancel();
-      }
-      await Promise.all(this.#running);
+    this.#disposed = true;
+    // An abort that comes while another call drains ends what that one waits for.
+    if (mode === 'abort' && !this.#aborting) {
+      this.#aborting = true;
+      this.#pool.refuseWaiting();
+      for (const handle of this.#active) handle.cancel();
     }
+    await Promise.all(this.#running);
     await this.#pool.close();
     await this.#spawner?.dispose();
   }
@@ -227,7 +228,7 @@ class PooledExecutor implements Executor {
     } catch (error) {
       if (request.signal?.aborted) return this.#counted(refusal('timeout', TIMED_OUT));
       const reason = error instanceof Error ? error.message : String(error);
-      return this.#counted(refusal('internal_error', `the guest could not be started: ${reason}`));
+      return this.#counted(refusal('internal_error', `no guest could run this: ${reason}`));
     }
     let active: { cancel(): void } | undefined;
     const onHandle = (handle: { cancel(): void }): void => {

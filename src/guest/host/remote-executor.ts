@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ToolProvider } from '../../capabilities/index.js';
-import { openWebSocket, type Transport, webSocketTransport } from '../../wire/index.js';
+import { CONNECT_TIMEOUT_MS, openWebSocket, type Transport, webSocketTransport } from '../../wire/index.js';
 import { MESSAGE_BUDGET, REMOTE_CANCEL_GRACE_MS } from '../limits.js';
 import type { ExecuteResult } from '../messages.js';
 import { TIMED_OUT } from '../runner/execution.js';
@@ -54,6 +54,7 @@ class RemoteExecutor implements Executor {
       connect ??
       (async (signal) => {
         const settings = {
+          maxMessageBytes: MESSAGE_BUDGET.bytes,
           signal,
           ...(token === undefined ? {} : { token }),
           ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
@@ -116,11 +117,37 @@ class RemoteExecutor implements Executor {
     return this.dispose();
   }
 
+  /** Waits for a connection no longer than it may take, whatever `connect` does. One that comes too late is closed. */
+  async #connectInTime(signal: AbortSignal): Promise<Transport<unknown, unknown>> {
+    const limitMs = this.#options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
+    const gaveUp = new AbortController();
+    const connecting = this.#connect(AbortSignal.any([signal, gaveUp.signal]));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no connection within ${limitMs} ms`)), limitMs);
+      signal.addEventListener('abort', () => reject(new Error('the caller gave up')), { once: true });
+      if (signal.aborted) reject(new Error('the caller gave up'));
+    });
+    try {
+      return await Promise.race([connecting, late]);
+    } catch (error) {
+      gaveUp.abort();
+      connecting.then(
+        (transport) => transport.terminate(),
+        () => {},
+      );
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      late.catch(() => {});
+    }
+  }
+
   async #run(request: Omit<SessionRequest, 'transport'> & { signal: AbortSignal }): Promise<ExecuteResult> {
     if (this.#disposed) return refusal('internal_error', 'the executor is disposed');
     let transport: Transport<unknown, unknown>;
     try {
-      transport = await this.#connect(request.signal);
+      transport = await this.#connectInTime(request.signal);
     } catch (error) {
       if (request.signal.aborted) return refusal('timeout', TIMED_OUT);
       return refusal(

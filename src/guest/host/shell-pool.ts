@@ -26,7 +26,9 @@ export class ShellPool {
   readonly #all = new Set<Shell>();
   readonly #idle: Shell[] = [];
   readonly #waiting = new Set<Waiter>();
+  /** Starts that have not ended, and how many of them have no shell to show yet. */
   readonly #starting = new Set<Promise<void>>();
+  #opening = 0;
   readonly #gone = new Set<Promise<void>>();
   #replaced = 0;
   #closed = false;
@@ -95,7 +97,7 @@ export class ShellPool {
   /** Starts all shells. */
   async prewarm(): Promise<void> {
     if (this.#closed) throw new Error('the executor is disposed');
-    while (this.#all.size + this.#starting.size < this.#size) this.#add().catch(() => {});
+    while (this.#all.size + this.#opening < this.#size) this.#add().catch(() => {});
     await Promise.all(this.#starting);
   }
 
@@ -120,8 +122,7 @@ export class ShellPool {
   }
 
   #grow(): void {
-    const starting = this.#starting.size;
-    if (this.#closed || this.#waiting.size <= starting || this.#all.size + starting >= this.#size) return;
+    if (this.#closed || this.#waiting.size <= this.#opening || this.#all.size + this.#opening >= this.#size) return;
     this.#add().catch((error: unknown) => {
       // Whoever waits longest hears of it; the others may still find a shell.
       const [waiter] = this.#waiting;
@@ -139,6 +140,21 @@ export class ShellPool {
   }
 
   async #start(): Promise<void> {
+    this.#opening += 1;
+    let shell: Shell;
+    try {
+      shell = await this.#openReady();
+    } finally {
+      this.#opening -= 1;
+    }
+    this.#all.add(shell);
+    shell.vacate();
+    if (this.#closed) this.#kill(shell);
+    else this.giveBack(shell);
+    this.#grow();
+  }
+
+  async #openReady(): Promise<Shell> {
     const shell = await this.#open();
     const gone = shell.gone.then(() => {
       this.#gone.delete(gone);
@@ -149,10 +165,7 @@ export class ShellPool {
       shell.kill();
       throw error;
     });
-    this.#all.add(shell);
-    shell.vacate();
-    if (this.#closed) this.#kill(shell);
-    else this.giveBack(shell);
+    return shell;
   }
 
   /** A shell that died by itself is forgotten, and makes room for another; whoever uses it hears of it from its transport. */

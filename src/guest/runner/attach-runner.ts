@@ -199,7 +199,7 @@ class RunnerFront implements AttachedRunner {
       const reason = error instanceof Error ? error.message : String(error);
       result = active.abort.signal.aborted
         ? refusal('timeout', TIMED_OUT)
-        : refusal('internal_error', `the guest could not be started: ${reason}`);
+        : refusal('internal_error', `no guest could run this: ${reason}`);
     }
     this.#active = undefined;
     this.#send({ type: 'done', id, ...result });

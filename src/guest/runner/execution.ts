@@ -104,7 +104,8 @@ export class Execution {
   run(): void {
     const { options } = this.#message;
     this.#attempt(() => {
-      const prepared = prepareSource(this.#message.code);
+      // Whoever took the execution has measured the program already.
+      const prepared = prepareSource(this.#message.code, { maxBytes: Number.POSITIVE_INFINITY });
       if (!prepared.ok) {
         this.#fail({ code: 'runtime_error', ...prepared.error });
         return;
