@@ -2,6 +2,8 @@
 // runs streams and timers, and calls the host, all at the same time and on one thread.
 #ifndef DUPLEX_H
 #define DUPLEX_H
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -237,6 +239,9 @@ static void dx_dispatch(dx_value message) {
   }
 }
 static int dx_serve(void) {
+#ifdef DX_NONBLOCK
+  if (fcntl(0, F_SETFL, O_NONBLOCK) != 0) return 2;
+#endif
   static uint8_t *in; static size_t size, room;
   for (;;) {
     for (uint32_t i = dx_steps.count; i-- > 0;) {
@@ -251,12 +256,15 @@ static int dx_serve(void) {
       else if (wait < 0 || timer.due - now < (uint64_t)wait) wait = (int)(timer.due - now);
     }
     if (!dx_steps.count) dx_flush();
-    if (wait >= 0) {
-      struct pollfd input = {0, POLLIN, 0};
-      if (poll(&input, 1, wait) < 1) continue;
-    }
     if (room - size < 65536) in = realloc(in, room = room * 2 + 65536);
+    struct pollfd input = {0, POLLIN, 0};
+#ifdef DX_NONBLOCK // reads first and waits when there is nothing, as the runtime of Go does
     ssize_t n = read(0, in + size, room - size);
+    if (n < 0 && errno == EAGAIN) { poll(&input, 1, wait); continue; }
+#else
+    if (wait >= 0 && poll(&input, 1, wait) < 1) continue;
+    ssize_t n = read(0, in + size, room - size);
+#endif
     if (n <= 0) return 0;
     size += (size_t)n;
     size_t at = 0;

@@ -105,6 +105,8 @@ export class StreamQueue implements AsyncIterableIterator<WireValue, undefined> 
   #take(): WireValue {
     const chunk = this.#chunks[this.#head] ?? null;
     const cost = this.#costs[this.#head] ?? 0;
+    // Whoever consumes slowly never empties the list: what was handed out must not stay in it.
+    this.#chunks[this.#head] = null;
     this.#head += 1;
     if (this.#head === this.#chunks.length) {
       this.#chunks = [];
