@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { doctorCommand } from './doctor.js';
-import { runCommand } from './run.js';
-import { runnerCommand } from './runner.js';
 import { execCommand } from './exec.js';
 import { execServerCommand } from './exec-server.js';
+import { runCommand } from './run.js';
+import { runnerCommand } from './runner.js';
 import { serveToolsCommand } from './serve-tools.js';
 import { toolCommand } from './tool.js';
 import { packageVersion } from './version.js';
