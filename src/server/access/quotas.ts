@@ -17,11 +17,24 @@ export class Quotas {
   readonly #trail: AuditTrail;
   readonly #now: () => number;
   readonly #buckets = new Map<string, Bucket>();
+  #closed = false;
 
   constructor(keys: KeyRing, trail: AuditTrail, now: () => number = () => performance.now()) {
     this.#keys = keys;
     this.#trail = trail;
     this.#now = now;
+  }
+
+  /** Refuses everything from now on: what runs may finish. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Says that nothing new is taken on, or nothing. */
+  closed(): Problem | undefined {
+    if (!this.#closed) return undefined;
+    const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+    return { status: 503, code: 'DRAINING', message: 'the server is shutting down', details };
   }
 
   /** Says why a caller may not use a boundary, or nothing. */
@@ -49,6 +62,8 @@ export class Quotas {
 
   /** Counts one execution of a caller, or says why it may not start now. */
   charge({ key }: Caller): Problem | undefined {
+    const closed = this.closed();
+    if (closed !== undefined) return closed;
     const rules = key === undefined ? undefined : this.#keys.current(key);
     if (rules === undefined) {
       if (key === undefined) return undefined;

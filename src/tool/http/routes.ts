@@ -25,6 +25,8 @@ export interface ToolRoutesOptions {
   /** What `/info` calls the server, and where it runs. */
   readonly name?: string;
   readonly region?: string;
+  /** What `/info` says beside what the protocol asks for. */
+  readonly moreInfo?: Readonly<Record<string, unknown>>;
   /** `leave` is for servers that have other paths beside these. */
   readonly unknownPaths?: 'answer' | 'leave';
   /** `elsewhere` is for servers that check host, token and origin of all their paths in one place. */
@@ -190,7 +192,7 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
 
   const table = (prefix: string): readonly (readonly [Method, string, Handler])[] => [
     ['GET', '/health', () => health(version)],
-    ['GET', '/info', () => info(executor, name, version, options.region)],
+    ['GET', '/info', () => ({ ...info(executor, name, version, options.region), ...options.moreInfo })],
     ['GET', '/openapi.json', () => (document ??= openApiDocument())],
     ['POST', '/execute-tool', execute],
     [

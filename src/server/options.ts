@@ -1,0 +1,40 @@
+import type { Logger } from 'pino';
+import type { ToolProvider } from '../capabilities/index.js';
+import type { ExecServerOptions } from '../process/index.js';
+import type { ToolLimits, ToolPolicy } from '../tool/index.js';
+import type { Key } from './access/keys.js';
+import type { IsolationName } from './isolation.js';
+import type { ServerLimits } from './limits.js';
+
+/** What a server is made with. */
+export interface ServerOptions {
+  /** The address to listen on. Default: 127.0.0.1. One that others can reach needs a key. */
+  readonly host?: string;
+  /** Default: 7420; 0 for any free one. */
+  readonly port?: number;
+  /** Without any, only this machine is served. */
+  readonly keys?: readonly Key[];
+  /** Default: `auto`. */
+  readonly isolation?: IsolationName;
+  /** Where packages and asynchronous executions are kept. */
+  readonly cacheDir: string;
+  /** What programs of `POST /run` are offered. Those of a provider named `host` are also granted to Wasm modules. */
+  readonly providers?: readonly ToolProvider[];
+  /** A folder of Wasm modules, served by their names. */
+  readonly wasmDir?: string;
+  /** Pages that may use the server. */
+  readonly allowOrigin?: readonly string[];
+  /** Names in `Host` that the server goes by, besides those of this machine to itself. */
+  readonly allowHost?: readonly string[];
+  /** Whether `/info` needs a key. Default: `open`. */
+  readonly info?: 'open' | 'guarded';
+  /** The registry that tools are installed from. */
+  readonly registry?: string;
+  readonly limits?: Partial<ServerLimits>;
+  readonly toolLimits?: Partial<ToolLimits>;
+  readonly toolPolicy?: Partial<ToolPolicy>;
+  readonly exec?: Pick<ExecServerOptions, 'limits' | 'fileSystem' | 'http' | 'networkPolicy' | 'sandboxRequests'>;
+  readonly logger?: Logger;
+  /** Texts that must not show up in the audit trail: the keys, where they are known. */
+  readonly secrets?: readonly string[];
+}
