@@ -2,14 +2,17 @@ import { Command } from 'commander';
 import { doctorCommand } from './doctor.js';
 import { execCommand } from './exec.js';
 import { execServerCommand } from './exec-server.js';
+import { keyCommand } from './key.js';
 import { runCommand } from './run.js';
 import { runnerCommand } from './runner.js';
+import { serveCommand } from './serve.js';
 import { serveToolsCommand } from './serve-tools.js';
 import { toolCommand } from './tool.js';
 import { packageVersion } from './version.js';
 
 const EXAMPLES = `
 Examples:
+  sallyport serve                  all four boundaries on one port
   sallyport doctor                 what this machine can confine, and how to get more
   sallyport tool <package> <export> [json]   run a tool of an npm package
   sallyport <command> --help       options and an example of a command
@@ -26,6 +29,7 @@ export function program(): Command {
     .action(() => {
       root.outputHelp();
     });
+  root.addCommand(serveCommand());
   root.addCommand(runCommand());
   root.addCommand(runnerCommand());
   root.addCommand(doctorCommand());
@@ -33,8 +37,9 @@ export function program(): Command {
   root.addCommand(execServerCommand());
   root.addCommand(toolCommand());
   root.addCommand(serveToolsCommand());
+  root.addCommand(keyCommand());
   // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
-  const commands = [root, ...root.commands];
+  const commands = [root, ...root.commands, ...root.commands.flatMap((command) => command.commands)];
   for (const command of commands) {
     command
       .exitOverride()

@@ -99,8 +99,11 @@ interface Call {
 async function perform({ modules, limits }: Parts, asked: Call): Promise<unknown> {
   const { module, name, call, timeoutMs, signal, execution, stream } = asked;
   try {
-    using _place = await modules.turns.take(signal);
-    const guest = await modules.take(module, execution);
+    const place = await modules.turns.take(signal);
+    const guest = await modules.take(module, execution).catch((error: unknown) => {
+      place[Symbol.dispose]();
+      throw error;
+    });
     execution.started();
     try {
       const collected = [...call.sinks].map(([sinkName, sink]) =>
@@ -119,8 +122,8 @@ async function perform({ modules, limits }: Parts, asked: Call): Promise<unknown
       };
     } finally {
       modules.prepare(module);
-      // Its place is free only when it is gone.
-      await guest.client.dispose();
+      // Its place is free only when it is gone; the caller need not wait for that.
+      void guest.client.dispose().finally(() => place[Symbol.dispose]());
     }
   } catch (error) {
     const outcome = outcomeOf(error, signal);
