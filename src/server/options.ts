@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly exec?:
     | Pick<ExecServerOptions, 'limits' | 'fileSystem' | 'http' | 'networkPolicy' | 'sandboxRequests'>
     | undefined;
+  /** Whether processes are started ahead of the first request. Default: `background`. */
+  readonly prewarm?: 'background' | 'never' | undefined;
   readonly logger?: Logger | undefined;
   /** Texts that must not show up in the audit trail: the keys, where they are known. */
   readonly secrets?: readonly string[] | undefined;

@@ -241,7 +241,7 @@ class RunningServer implements SallyportServer {
         { cause: error },
       );
     }
-    this.#warm = this.#fill();
+    if (this.#setup.options.prewarm !== 'never') this.#warm = this.#fill();
     return url;
   }
 

@@ -50,6 +50,8 @@ export function judge(request: IncomingMessage, token: string | undefined, rules
   const path = ruled(pathOf(request));
   const address = request.socket.remoteAddress ?? '';
   const host = hostNameOf(request.headers.host);
+  // With two of them, a proxy in between may have looked at the other.
+  if (hostCount(request) > 1) return refuse(400, 'INVALID_REQUEST', 'there is more than one Host header', 'Host');
   if (rules.hosts !== 'any' && !isLoopbackName(host) && !rules.hosts.includes(host)) {
     return refuse(403, 'FORBIDDEN', `the Host ${JSON.stringify(host.slice(0, 100))} is not served here`, 'Host');
   }
@@ -64,6 +66,10 @@ export function judge(request: IncomingMessage, token: string | undefined, rules
   const key = keys.identify(token ?? '');
   if (key === undefined || token === undefined) return refuse(401, 'UNAUTHORIZED', 'Invalid or missing API key');
   return { ok: true, caller: { key, address } };
+}
+
+function hostCount({ rawHeaders }: IncomingMessage): number {
+  return rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
 }
 
 function foreignMessage({ headers }: IncomingMessage, keys: KeyRing): string {
