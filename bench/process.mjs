@@ -1,19 +1,19 @@
 // The process boundary: start to exit, many at once, terminal echo, piped output, idle memory.
 //
 //   node scripts/build.mjs && node bench/process.mjs                 Sallyport alone
-//   node bench/process.mjs --peer                                    next to the exec-server of the npm package @openai/codex,
-//                                                                    which is fetched into a temporary folder for it
+//   node bench/process.mjs --peers                                   next to the exec-server of the npm package @openai/codex,
+//                                                                    which is fetched for it into bench/.peers
 //   node bench/process.mjs "--peer-command=codex exec-server --listen stdio"   next to one that is here already
 //
 // Both servers are driven by the same minimal client: one JSON document per line, later dialect, pipes.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bench, report } from './harness.mjs';
+import { install, wanted } from './peers.mjs';
 
-const PEER_PACKAGE = '@openai/codex@0.166.0';
+const PEER_VERSION = '0.166.0';
 const THROUGHPUT_BYTES = 64 * 1024 * 1024;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -157,24 +157,15 @@ async function echo(server) {
 
 function peerCommand() {
   const given = process.argv.find((argument) => argument.startsWith('--peer-command='));
-  if (given !== undefined) return { argv: given.slice('--peer-command='.length).split(' '), dispose() {} };
-  if (!process.argv.includes('--peer')) return undefined;
-  const folder = mkdtempSync(join(tmpdir(), 'sallyport-bench-'));
-  const dispose = () => rmSync(folder, { recursive: true, force: true });
-  const fetched = spawnSync('npm', ['install', '--prefix', folder, '--no-save', '--ignore-scripts', PEER_PACKAGE], {
-    encoding: 'utf8',
-  });
-  if (fetched.status !== 0) {
-    console.error(`bench: ${PEER_PACKAGE} cannot be fetched; measuring without it\n${fetched.stderr}`);
-    dispose();
-    return undefined;
-  }
-  return { argv: [join(folder, 'node_modules', '.bin', 'codex'), 'exec-server', '--listen', 'stdio'], dispose };
+  if (given !== undefined) return given.slice('--peer-command='.length).split(' ');
+  if (!wanted && !process.argv.includes('--peer')) return undefined;
+  install({ '@openai/codex': PEER_VERSION });
+  return [join(root, 'bench', '.peers', 'node_modules', '.bin', 'codex'), 'exec-server', '--listen', 'stdio'];
 }
 
 const peer = peerCommand();
 const servers = { sallyport: new Server([process.execPath, join(root, 'dist', 'cli', 'main.js'), 'exec-server']) };
-if (peer !== undefined) servers.peer = new Server(peer.argv);
+if (peer !== undefined) servers.peer = new Server(peer);
 for (const server of Object.values(servers)) await server.open();
 // The peer is the baseline, so that a ratio says how many times faster Sallyport is.
 const names = Object.keys(servers).reverse();
@@ -210,5 +201,4 @@ const after = names.map((name) => `${name} ${(servers[name].rss() / 1024).toFixe
 if (!process.argv.includes('--json'))
   console.log(`\nserver memory idle: ${idle.join(', ')}; after all of it: ${after.join(', ')}`);
 await Promise.all(Object.values(servers).map((server) => server.close()));
-peer?.dispose();
 process.exit(0);

@@ -9,6 +9,7 @@ import {
   printable,
   webSocketTransport,
 } from '../wire/index.js';
+import { garbageCollector } from './collect-garbage.js';
 import { CliError, EXIT } from './exit.js';
 
 const EXAMPLES = `
@@ -65,7 +66,10 @@ function asked(): Promise<void> {
 
 async function serveStdio(server: ExecServer): Promise<void> {
   const transport = ndjsonTransport({ ...server.transportOptions, readable: process.stdin, writable: process.stdout });
-  const connection = server.serveConnection(transport, { onProblem: (problem) => say(printable(problem)) });
+  const connection = server.serveConnection(transport, {
+    onOutput: garbageCollector(),
+    onProblem: (problem) => say(printable(problem)),
+  });
   await Promise.race([connection.ended, asked()]);
   await server.dispose();
   process.exit(EXIT.ok);
@@ -82,6 +86,7 @@ async function serveWebSocket(server: ExecServer, options: Options): Promise<voi
     throw new CliError(`--listen ${options.listen}: ${reason}; set EXECUTOR_API_KEY to a token first`, EXIT.failure);
   }
   const stop = asked();
+  const onOutput = garbageCollector();
   const listener = await listenWebSocket(
     {
       ...address,
@@ -91,6 +96,7 @@ async function serveWebSocket(server: ExecServer, options: Options): Promise<voi
     },
     (socket) => {
       server.serveConnection(webSocketTransport(socket, server.transportOptions), {
+        onOutput,
         onProblem: (problem) => say(`connection closed: ${printable(problem)}`),
       });
     },

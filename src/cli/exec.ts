@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { createExecServer, ExecClient, type ExecServer, type ProcessHandle } from '../process/index.js';
@@ -103,7 +104,11 @@ function feed(handle: ProcessHandle, kind: 'terminal' | 'pipe'): void {
   const { stdin } = process;
   const ignore = (): void => {};
   if (kind === 'terminal') {
-    if (stdin.isTTY) stdin.setRawMode(true);
+    if (stdin.isTTY) {
+      stdin.setRawMode(true);
+      // Node's raw mode still rewrites line ends, which the far terminal has done already.
+      stty('-opost');
+    }
     process.stdout.on('resize', () => void handle.resize(ownSize()).catch(ignore));
   } else {
     process.on('SIGINT', () => void handle.signal('SIGINT').catch(ignore));
@@ -132,5 +137,12 @@ async function flushed(): Promise<void> {
 }
 
 function restoreTerminal(): void {
-  if (process.stdin.isTTY && process.stdin.isRaw) process.stdin.setRawMode(false);
+  if (!process.stdin.isTTY || !process.stdin.isRaw) return;
+  process.stdin.setRawMode(false);
+  stty('opost');
+}
+
+/** Sets what Node cannot. Without stty the lines of a terminal end with one CR too many, which does no harm. */
+function stty(setting: string): void {
+  spawnSync('stty', [setting], { stdio: ['inherit', 'ignore', 'ignore'] });
 }

@@ -294,6 +294,10 @@ export const ERROR_REGISTRY = {
     'tool',
     'The folder for trees and async executions cannot be used.',
     'The message has the folder and the reason: make it writable, or name another one.',
+  PROCESS_REFUSED: entry(
+    'process',
+    'A request of the process protocol was refused. `kind` and `rpcCode` say in which way.',
+    'The message says what was wrong, with the name of the field where there is one.',
   ),
   TOOL_SERVER: entry(
     'tool',

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { ADDITIONS } from './environment.js';
 import { asRefusal, ExecError, REFUSAL_CODES } from './exec-error.js';
 import { Fields } from './fields.js';
@@ -23,6 +24,9 @@ export interface ProcessorOptions {
   readonly port: ProcessorPort;
 }
 
+/** Whoever has too much under way must still be able to end it. */
+const NEVER_REFUSED = new Set(['process/terminate', 'process/signal']);
+
 /**
  * The requests of one connection: the handshake, the answers, and what has no answer.
  *
@@ -43,6 +47,8 @@ export class Processor {
     this.#handler = options.handler;
     this.#principal = options.principal;
     this.#port = options.port;
+    // One listener for each long poll, and their number is limited elsewhere.
+    setMaxListeners(0, this.#gone.signal);
   }
 
   get session(): Session | undefined {
@@ -86,7 +92,7 @@ export class Processor {
   #onRequest(request: Extract<Incoming, { kind: 'request' }>): void {
     const { id } = request;
     const { pendingRequests } = this.#handler.limits;
-    if (this.#pending >= pendingRequests) {
+    if (this.#pending >= pendingRequests && !NEVER_REFUSED.has(request.method)) {
       return this.#refuse(
         id,
         new ExecError('invalidRequest', `too many pending requests: the limit is ${pendingRequests}`),

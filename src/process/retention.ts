@@ -15,6 +15,8 @@ export interface RetainedSlice {
   readonly firstSeq: number | undefined;
 }
 
+const NOTHING = Buffer.alloc(0);
+
 /** The newest output of a process, up to a number of bytes. Whole chunks are dropped, oldest first. */
 export class Retention {
   readonly #maxBytes: number;
@@ -39,6 +41,8 @@ export class Retention {
       if (oldest === undefined) break;
       this.#bytes -= oldest.bytes.length;
       this.#lastDropped = oldest.seq;
+      // Not even a dropped chunk that waits to be swept out may keep its bytes.
+      this.#chunks[this.#head] = { seq: oldest.seq, stream: oldest.stream, bytes: NOTHING };
       this.#head += 1;
     }
     // Taking from the front of an array moves all of it, so that is done once in a while.

@@ -57,3 +57,21 @@ export function readProcessTable(): ProcessEntry[] {
   }
   return table;
 }
+
+let latest: readonly ProcessEntry[] | undefined;
+
+/**
+ * The process table as it was read in this turn of the event loop. To read it takes milliseconds, and who ends many trees
+ * at once needs it for each of them. What is forked meanwhile is found in a later turn, as it would be anyway.
+ */
+export function processTableOfThisTurn(): readonly ProcessEntry[] {
+  if (latest !== undefined) return latest;
+  latest = readProcessTable();
+  setImmediate(forgetProcessTable);
+  return latest;
+}
+
+/** Has the table read anew, for whoever knows that it has changed. */
+export function forgetProcessTable(): void {
+  latest = undefined;
+}

@@ -87,6 +87,9 @@ export const BACKOFF_MAX_MS = 30_000;
 /** A call waits for the end of a pause that is shorter than this, and is refused otherwise. */
 export const BACKOFF_PATIENCE_MS = 1_000;
 
+/** How long after a spare was taken the next one is started. */
+export const REFILL_DELAY_MS = 20;
+
 /** How long a guest whose output has ended may take to exit by itself, so that its exit code is known. */
 export const EXIT_GRACE_MS = 500;
 

@@ -1,3 +1,4 @@
+import { SallyportError } from '../errors/index.js';
 import type { WireMap, WireValue } from '../wire/index.js';
 import { MAX_ID_CHARS, MAX_NAME_CHARS } from './limits.js';
 
@@ -75,6 +76,14 @@ export function checkMessage(value: WireValue): MessageCheck {
   if (!isMap(value)) return bad('the payload is not a map');
   if (isMessage(value)) return { ok: true, message: value };
   return bad(problemOf(value) ?? 'it is not a message');
+}
+
+/** Takes a decoded value for a message, or throws WASM_MESSAGE_INVALID with the reason. */
+export function readMessage(value: WireValue): Message {
+  if (isMap(value) && isMessage(value)) return value;
+  const checked = checkMessage(value);
+  if (checked.ok) return checked.message;
+  throw new SallyportError('WASM_MESSAGE_INVALID', `a message does not fit the protocol: ${checked.problem}`);
 }
 
 /** The one place where the checks below become a type. */

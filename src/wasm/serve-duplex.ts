@@ -4,7 +4,7 @@ import { SallyportError } from '../errors/index.js';
 import { type CloseReason, decodeMessagePack, encodeFrame, frameTransport, type WireValue } from '../wire/index.js';
 import { grantTools, providerOf } from './grant.js';
 import { completeLimits, type WasmLimits } from './limits.js';
-import { checkMessage, type Message, type OutgoingMessage } from './messages.js';
+import { type Message, type OutgoingMessage, readMessage } from './messages.js';
 import { type CallLimits, DuplexSession } from './session/session.js';
 
 /** Where frames come from and go to: a socket, or standard input and output. */
@@ -86,13 +86,4 @@ export function serveDuplex<
 function sidesOf(stream: DuplexStream): { readonly readable: Readable; readonly writable: Writable } {
   if ('pipe' in stream) return { readable: stream, writable: stream };
   return stream;
-}
-
-function readMessage(value: WireValue): Message {
-  const checked = checkMessage(value);
-  if (checked.ok) return checked.message;
-  throw new SallyportError(
-    'WASM_MESSAGE_INVALID',
-    `the host sent a message that does not fit the protocol: ${checked.problem}`,
-  );
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { base64, connect, KINDS, start } from './raw-client.js';
+import { base64, connectTo, KINDS, sharedServer, start } from './raw-client.js';
 
 function scratch(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-first-'));
@@ -10,9 +10,24 @@ function scratch(): string {
   return folder;
 }
 
+const server = sharedServer();
+
+const VIOLATIONS: readonly (readonly [string, RegExp])[] = [
+  ['not json', /malformed.*JSON/],
+  ['{"method":"process/list"}', /notification/],
+  ['[]', /object/],
+  ['{"id":null,"method":"process/list"}', /id/],
+  ['{"id":1.5,"method":"process/list"}', /id/],
+  ['{"id":1e300,"method":"process/list"}', /id/],
+  ['{"id":1,"id":2,"method":"process/list"}', /twice/],
+  ['{"id":9,"result":{}}', /response/],
+  ['{"id":9,"error":{"code":1,"message":"x"}}', /response/],
+  ['{"id":9}', /method/],
+];
+
 describe.each(KINDS)('the first dialect over %s', (kind) => {
   it('plays the example session of the specification', async () => {
-    const client = await connect(kind);
+    const client = await connectTo(kind, server);
     client.sendText('{"id":1,"method":"initialize","params":{"clientName":"example-client"}}');
     expect(await client.until((message) => message.id === 1)).toEqual({ id: 1, result: {} });
     client.sendText('{"method":"initialized","params":{}}');
@@ -35,7 +50,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
   });
 
   it('answers every row of its table of errors', async () => {
-    const client = await connect(kind);
+    const client = await connectTo(kind, server);
     const refused = async (method: string, params: unknown, code: number, message: RegExp) => {
       const answer = await client.call(method, params);
       expect(answer.error, `${method} ${JSON.stringify(params).slice(0, 80)}`).toEqual({
@@ -83,38 +98,30 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
     expect(await client.call('process/terminate', { processId: 'a' })).toHaveProperty('result', { running: false });
   });
 
-  it.each([
-    ['not json', /malformed.*JSON/],
-    ['[]', /object/],
-    ['{"id":null,"method":"process/list"}', /id/],
-    ['{"id":1.5,"method":"process/list"}', /id/],
-    ['{"id":1e300,"method":"process/list"}', /id/],
-    ['{"id":1,"id":2,"method":"process/list"}', /twice/],
-    ['{"method":"process/list"}', /notification/],
-    ['{"id":9,"result":{}}', /response/],
-    ['{"id":9,"error":{"code":1,"message":"x"}}', /response/],
-    ['{"id":9}', /method/],
-  ])('ends the connection and its processes on %s, and says why', async (text, reason) => {
-    const client = await (await connect(kind)).first();
-    await client.call('process/start', start('a', 'echo $$; exec sleep 60'));
-    const pid = Number(await client.shows('a', '\n'));
-    client.sendText(text);
-    const closeReason = await client.closed;
-    await expect.poll(() => client.server?.stderr()).toMatch(reason);
-    if (kind === 'websocket') expect(closeReason).toMatch(reason);
-    else expect(await client.server?.exited).toBe(0);
-    await expect.poll(() => alive(pid), { timeout: 2_000 }).toBe(false);
-  });
+  it.each(kind === 'websocket' ? VIOLATIONS : VIOLATIONS.slice(0, 2))(
+    'ends the connection and its processes on %s, and says why',
+    async (text, reason) => {
+      const client = await (await connectTo(kind, server)).first();
+      await client.call('process/start', start('a', 'echo $$; exec sleep 60'));
+      const pid = Number(await client.shows('a', '\n'));
+      client.sendText(text);
+      const closeReason = await client.closed;
+      await expect.poll(() => client.server?.stderr()).toMatch(reason);
+      if (kind === 'websocket') expect(closeReason).toMatch(reason);
+      else expect(await client.server?.exited).toBe(0);
+      await expect.poll(() => alive(pid), { timeout: 2_000 }).toBe(false);
+    },
+  );
 
   it('ends the connection when initialized comes before initialize', async () => {
-    const client = await connect(kind);
+    const client = await connectTo(kind, server);
     client.send({ method: 'initialized' });
     await client.closed;
     await expect.poll(() => client.server?.stderr()).toMatch(/before initialize/);
   });
 
   it('keeps the order: start, all output, exit', async () => {
-    const client = await (await connect(kind)).first();
+    const client = await (await connectTo(kind, server)).first();
     for (let round = 0; round < 20; round += 1) {
       const id = `p${round}`;
       void client.call('process/start', start(id, 'seq 1 2000; echo err >&2; exit 3'));
@@ -130,7 +137,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
   });
 
   it('does not wait for a grandchild that holds the pipe, and keeps what it writes later', async () => {
-    const client = await (await connect(kind)).first();
+    const client = await (await connectTo(kind, server)).first();
     await client.call('process/start', start('g', '(sleep 0.5; echo late) & echo now'));
     await client.notification('process/exited', 'g');
     expect(client.output('g')).toBe('now\n');
@@ -143,7 +150,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
   });
 
   it('reads retained output by number, and waits for it without holding up others', async () => {
-    const client = await (await connect(kind)).first();
+    const client = await (await connectTo(kind, server)).first();
     await client.call('process/start', start('r', 'printf one; read x; printf two; read y', { tty: true }));
     await client.shows('r', 'one');
     const first = await client.call('process/read', { processId: 'r', afterSeq: 0, maxBytes: 65_536, waitMs: 250 });
@@ -164,7 +171,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
   });
 
   it('keeps the newest 1 MiB in whole chunks of at most 8,192 bytes and says when some are gone', async () => {
-    const client = await (await connect(kind)).first();
+    const client = await (await connectTo(kind, server)).first();
     await client.call('process/start', start('big', 'head -c 3000000 /dev/zero'));
     await client.notification('process/exited', 'big');
     const sizes = client.received
@@ -190,7 +197,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
   });
 
   it('gives exactly the environment that was sent, /dev/null as input, and a terminal of 24 by 80', async () => {
-    const client = await (await connect(kind)).first();
+    const client = await (await connectTo(kind, server)).first();
     await client.call('process/start', start('e', '', { argv: ['/usr/bin/env'], env: { A: '1', LD_X: 'y' } }));
     await client.notification('process/exited', 'e');
     expect(client.output('e').split('\n').sort().join(' ').trim()).toBe('A=1 LD_X=y');
@@ -203,7 +210,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
   });
 
   it('renames argv[0] for pipes and terminals without changing which program runs', async () => {
-    const client = await (await connect(kind)).first();
+    const client = await (await connectTo(kind, server)).first();
     for (const tty of [false, true]) {
       const id = `a${tty}`;
       const argv = ['bash', '-c', 'echo $0; tr "\\0" " " < /proc/$$/cmdline'];
@@ -214,7 +221,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
   });
 
   it('reports 128 + signal for a process that a signal ended', async () => {
-    const client = await (await connect(kind)).first();
+    const client = await (await connectTo(kind, server)).first();
     await client.call('process/start', start('k', 'kill -TERM $$'));
     expect((await client.notification('process/exited', 'k')).params.exitCode).toBe(143);
   });
@@ -224,7 +231,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
     mkdirSync(join(folder, 'dir'));
     writeFileSync(join(folder, 'plain'), 'echo', { mode: 0o644 });
     writeFileSync(join(folder, 'script'), '#!/no/such/interpreter\n', { mode: 0o755 });
-    const client = await (await connect(kind)).first();
+    const client = await (await connectTo(kind, server)).first();
     for (const tty of [false, true]) {
       for (const name of ['dir', 'plain', 'script']) {
         const answer = await client.call('process/start', start('x', '', { argv: [join(folder, name)], tty }));
@@ -236,7 +243,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
   });
 
   it('takes an environment of 10,000 entries, and a terminal of any size but zero', async () => {
-    const client = await (await connect(kind)).first();
+    const client = await (await connectTo(kind, server)).first();
     const env = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`V${index}`, 'x']));
     await client.call('process/start', start('e', '', { argv: ['/usr/bin/env'], env: { ...env, __proto__x: '1' } }));
     await client.notification('process/exited', 'e');
@@ -267,7 +274,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
 
   it('runs on when a working folder vanishes under a process', async () => {
     const folder = scratch();
-    const client = await (await connect(kind)).first();
+    const client = await (await connectTo(kind, server)).first();
     await client.call('process/start', start('v', 'echo up; read x; echo done', { cwd: folder, tty: true }));
     await client.shows('v', 'up');
     rmSync(folder, { recursive: true });

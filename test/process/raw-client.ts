@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { SALLYPORT } from '../e2e/command.js';
 
@@ -25,6 +25,13 @@ export async function builtServer(
   args: readonly string[] = [],
   env: Record<string, string> = {},
 ): Promise<BuiltServer> {
+  const { server, dispose } = await launchServer(args, env);
+  onTestFinished(dispose);
+  return server;
+}
+
+/** The same for whoever disposes of it in another way. */
+export async function launchServer(args: readonly string[] = [], env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [SALLYPORT, 'exec-server', ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { PATH, HOME: '/tmp', ...env },
@@ -32,10 +39,10 @@ export async function builtServer(
   let stderr = '';
   let url = '';
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
-  onTestFinished(async () => {
+  const dispose = async (): Promise<void> => {
     child.kill('SIGKILL');
     await exited;
-  });
+  };
   child.stdin.on('error', () => {});
   const listening = new Promise<void>((resolve, reject) => {
     child.stderr.on('data', (chunk: Buffer) => {
@@ -47,7 +54,7 @@ export async function builtServer(
   });
   listening.catch(() => {});
   if (args.some((argument) => argument.includes('ws://'))) await listening;
-  return { child, url, exited, stderr: () => stderr };
+  return { server: { child, url, exited, stderr: () => stderr } satisfies BuiltServer, dispose };
 }
 
 /** A client that sends and receives messages exactly as a test says. */
@@ -180,6 +187,24 @@ export async function connectWebSocket(url: string, server?: BuiltServer): Promi
     },
     server,
   );
+}
+
+/** A listening server for all tests of a file: connections do not see each other. */
+export function sharedServer(): () => BuiltServer {
+  let shared: Awaited<ReturnType<typeof launchServer>> | undefined;
+  beforeAll(async () => {
+    shared = await launchServer(['--listen', 'ws://127.0.0.1:0']);
+  });
+  afterAll(() => shared?.dispose());
+  return () => {
+    if (shared === undefined) throw new Error('there is no server');
+    return shared.server;
+  };
+}
+
+/** Connects to the built command: to a listening server that is shared, or to a fresh one on pipes. */
+export async function connectTo(kind: Kind, shared: () => BuiltServer): Promise<RawClient> {
+  return kind === 'websocket' ? connectWebSocket(shared().url, shared()) : connect('stdio');
 }
 
 /** Connects to a fresh server of the built command. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseStat, readProcess, readProcessTable } from '../../src/sandbox/process-table.js';
+import { parseStat, processTableOfThisTurn, readProcess, readProcessTable } from '../../src/sandbox/process-table.js';
+import { ProcessTree } from '../../src/sandbox/process-tree.js';
 
 test('finds this very process with its parent', () => {
   const own = readProcessTable().find((entry) => entry.pid === process.pid);
@@ -30,4 +31,15 @@ test('reads the right fields whatever a program calls itself', () => {
 
 test('refuses text that is no process entry', () => {
   fc.assert(fc.property(fc.string(), (text) => text.includes(')') || parseStat(text) === undefined));
+});
+
+test('is read once per turn, and anew in the next', async () => {
+  const table = processTableOfThisTurn();
+  expect(processTableOfThisTurn()).toBe(table);
+  // The end of a leader makes it stale.
+  new ProcessTree(process.pid).leaderEnded();
+  const second = processTableOfThisTurn();
+  expect(second).not.toBe(table);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(processTableOfThisTurn()).not.toBe(second);
 });

@@ -56,14 +56,14 @@ describe.each([
     const order: string[] = [];
     const { add, sleep } = client.call;
     // The first sleep starts the thread that listens meanwhile.
-    await sleep?.(1);
-    const sleeping = [400, 200, 600].map((ms) => sleep?.(ms).then(() => order.push(`slept ${ms}`)));
+    await sleep?.(50);
+    const sleeping = [800, 400, 1_200].map((ms) => sleep?.(ms).then(() => order.push(`slept ${ms}`)));
     for (let index = 0; index < 3; index += 1) {
       await add?.([1, 1]);
       order.push('added');
     }
     await Promise.all(sleeping);
-    expect(order).toEqual(['added', 'added', 'added', 'slept 200', 'slept 400', 'slept 600']);
+    expect(order).toEqual(['added', 'added', 'added', 'slept 400', 'slept 800', 'slept 1200']);
   });
 
   it('ends when its input does, also while it sleeps', async () => {

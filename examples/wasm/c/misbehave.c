@@ -168,6 +168,20 @@ static void fail_stream(dx_call *call) {
   dx_return_number(call, 1);
 }
 
+// Tries what a sandbox must not have, and returns a count for each: files opened, variables seen.
+extern char **environ;
+static void probe(dx_call *call) {
+  const char *paths[] = {"/etc/passwd", "..", ".", "/", "../../../../etc/passwd", "/dev/stdin", "created.txt"};
+  int opened = 0, variables = 0;
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+    opened += open(paths[i], O_RDONLY) >= 0;
+    opened += open(paths[i], O_RDWR | O_CREAT) >= 0;
+  }
+  for (int fd = 3; fd < 64; fd++) { char byte; opened += read(fd, &byte, 1) >= 0 || write(fd, "x", 1) >= 0; }
+  for (char **at = environ; at && *at; at++) variables++;
+  size_t s = dx_result(call); dx_array(2); dx_number(opened); dx_number(variables); dx_done(call, s);
+}
+
 // A call that must not be answered is answered.
 static void answer_anyway(dx_call *call) { call->silent = 0; dx_return_number(call, 1); }
 
@@ -209,6 +223,7 @@ int main(void) {
   dx_on("failStream", fail_stream);
   dx_on("answerAnyway", answer_anyway);
   dx_on("mutate", mutate);
+  dx_on("probe", probe);
   dx_on("echo", echo);
   dx_on("add", add);
   dx_on("callHost", call_host);

@@ -4,6 +4,7 @@ import { MAX_IDLE_HEAP_BYTES } from '../limits.js';
 import type { HeapImage } from './heap-image.js';
 import type { EngineModules } from './modules.js';
 import { HOST_OP, PRELUDE_FILE, PRELUDE_SOURCE } from './prelude.js';
+import { dataText } from './read-value.js';
 import { changeUrl, formatQuery, parseQuery, parseUrl } from './url-host.js';
 
 type Exports = ReturnType<QuickJS['_getExports']>;
@@ -59,6 +60,8 @@ function runPrelude(vm: QuickJS): Pointer {
   const host = vm.newFunction(HOST_FUNCTION, () => vm.undefined);
   return vm.callFunction(vm.evalCode(PRELUDE_SOURCE, PRELUDE_FILE), vm.undefined, host).ptr;
 }
+const STACK_OVERFLOW = 'Maximum call stack size exceeded';
+const OUT_OF_MEMORY = 'out of memory';
 
 const NO_HOOKS: GuestHooks = {
   log: () => {},
@@ -94,6 +97,8 @@ export class GuestVm {
   #lastAnswer: JSValueHandle | undefined;
   #bytes: Uint8Array;
   #broken = false;
+  /** Whether a host function could not answer the guest for lack of memory. */
+  #starved = false;
 
   static async create(modules: EngineModules, stackBytes: number): Promise<GuestVm> {
     const current: { vm?: GuestVm } = {};
@@ -171,6 +176,7 @@ export class GuestVm {
   /** Starts a run: sets its limits, and gives its `Math.random` a seed. */
   begin(hooks: GuestHooks, memoryLimitBytes: number): void {
     this.#hooks = hooks;
+    this.#starved = false;
     // What the pristine heap holds is ours, not the guest's.
     this.#exports.qjs_set_memory_limit(this.#imageUsage + memoryLimitBytes);
     this.free(this.callInternal('seed', ...Array.from({ length: 4 }, () => this.newNumber(randomSeed()))));
@@ -228,8 +234,25 @@ export class GuestVm {
   callInternal(name: Internal, ...args: Pointer[]): Pointer {
     const { ok, value } = this.tryInternal(name, ...args);
     if (ok) return value;
+    const overflow = dataText(this, value, 'message') === STACK_OVERFLOW;
+    const starved = this.isOutOfMemory(value);
     this.free(value);
-    throw new GuestFailure(name);
+    if (overflow) throw new RangeError(STACK_OVERFLOW);
+    throw starved ? new NoGuestMemory(name) : new GuestFailure(name);
+  }
+
+  /**
+   * Whether an exception is the engine's own for lack of memory, or for a string beyond what it can hold: only it makes errors
+   * with this prototype, and a guest has no other way to get at it.
+   */
+  isOutOfMemory(ptr: Pointer): boolean {
+    if (this.kindOf(ptr) !== 'object' || this.isProxy(ptr) || !this.isError(ptr)) return false;
+    const prototype = this.prototypeOf(ptr);
+    if (prototype === undefined) return false;
+    const internal = this.isLandmark(prototype, 'internalErrorPrototype');
+    this.free(prototype);
+    // Where a host function had no memory to answer, all that the guest got is an error that says so.
+    return internal || (this.#starved && dataText(this, ptr, 'message') === OUT_OF_MEMORY);
   }
 
   /** Like {@link callInternal}, for those that run guest code and so may throw. */
@@ -262,7 +285,7 @@ export class GuestVm {
   newPromise(): { promise: JSValueHandle; resolve(value: Pointer): void; reject(value: Pointer): void } {
     const e = this.#exports;
     const promise = e.qjs_new_promise(this.#scratch, this.#scratch + 4);
-    if (this.#isException(promise)) throw new GuestFailure('newPromise');
+    if (this.#isException(promise)) throw new NoGuestMemory('newPromise');
     const view = new DataView(e.memory.buffer);
     const resolve = view.getUint32(this.#scratch, true);
     const reject = view.getUint32(this.#scratch + 4, true);
@@ -301,6 +324,7 @@ export class GuestVm {
     const { ptr, length } = this.#writeText(text);
     const value = this.#exports.qjs_new_string(ptr, length);
     this.#exports.wasm_free(ptr);
+    if (this.#isException(value)) throw new NoGuestMemory('newString');
     return value;
   }
 
@@ -484,7 +508,10 @@ export class GuestVm {
       this.#lastAnswer = answer;
       return answer;
     } catch (error) {
-      throw error instanceof RangeError ? 'Maximum call stack size exceeded' : 'the host could not answer';
+      if (error instanceof RangeError) throw STACK_OVERFLOW;
+      if (!(error instanceof NoGuestMemory)) throw 'the host could not answer';
+      this.#starved = true;
+      throw OUT_OF_MEMORY;
     }
   }
 
@@ -578,7 +605,15 @@ function randomSeed(): number {
   return seeds[seedsUsed++] ?? 0;
 }
 
-/** A function of the prelude threw, which only happens when the guest has no memory or no time left. */
+/** The guest has no memory left for what the host was about to give it. */
+export class NoGuestMemory extends Error {
+  override readonly name = 'NoGuestMemory';
+  constructor(where: string) {
+    super(`the guest has no memory left for ${where}`);
+  }
+}
+
+/** A function of the prelude threw, which only happens when the guest has no time left or broke what it stands on. */
 export class GuestFailure extends Error {
   override readonly name = 'GuestFailure';
   constructor(where: string) {

@@ -225,9 +225,12 @@ export class ExecClient implements AsyncDisposable {
     }
   }
 
-  /** Ends the connection. The server ends the processes. */
-  close(): Promise<void> {
-    return this.#peer.close();
+  /** Ends its processes, then the connection. */
+  async close(): Promise<void> {
+    // A server of the later dialect would keep them for a while, in case that the client comes back.
+    const ending = [...this.#handles.values()].map((handle) => handle.terminate().catch(() => false));
+    if (this.#closed === undefined) await Promise.all(ending);
+    await this.#peer.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { SessionEvent } from '../events.js';
 import type { ExecHandler } from '../handler.js';
 import type { ManagedProcess } from '../managed-process.js';
@@ -9,6 +10,7 @@ export function localPeer(handler: ExecHandler, events: PeerEvents): ExecPeer {
   const session = sessions.open({ dialect: 'later', principal: '', maxChunkBytes: limits.laterChunkBytes });
   const started = new Map<string, ManagedProcess>();
   const forever = new AbortController();
+  setMaxListeners(0, forever.signal);
   session.attach({
     deliver: (event: SessionEvent) => {
       const held = events.onEvent(event);

@@ -38,7 +38,7 @@ export async function remotePeer(
   let dialect: Dialect = 'later';
   let sessionId: string | undefined;
   let transport = first;
-  let closing: Promise<void> | undefined;
+  let leaving = false;
   const rpc = new Rpc((method, params) => {
     const event = eventOf(method, params, dialect);
     return event === undefined ? undefined : events.onEvent(event);
@@ -75,7 +75,7 @@ export async function remotePeer(
     watched.onClose(({ message }) => {
       if (transport !== watched) return;
       rpc.detach();
-      if (closing !== undefined) return give(undefined);
+      if (leaving) return give(undefined);
       void resume(message);
     });
   };
@@ -84,7 +84,7 @@ export async function remotePeer(
     const deadline = performance.now() + (options.resumeTimeoutMs ?? RESUME_TIMEOUT_MS);
     let problem = lost;
     for (let pause = RESUME_PAUSE_MS; reconnect !== undefined && sessionId !== undefined; pause *= 2) {
-      if (closing !== undefined || performance.now() >= deadline) break;
+      if (leaving || performance.now() >= deadline) break;
       try {
         transport = await reconnect();
         rpc.attach(transport);
@@ -204,11 +204,11 @@ export async function remotePeer(
       }));
     },
     close() {
-      closing ??= new Promise((resolve) => {
+      leaving = true;
+      return new Promise((resolve) => {
         transport.onClose(() => resolve());
         transport.close('the client is done');
       });
-      return closing;
     },
   };
 }

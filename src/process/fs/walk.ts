@@ -50,8 +50,7 @@ export async function walk(root: string, options: WalkOptions, limits: ProcessLi
           visited.add(real);
         }
         // One more than can be used tells that something was left out.
-        const names = await listFolder(folder, maxEntries - result.entries.length + 1);
-        for (const entry of names) {
+        for (const entry of await listFolder(folder, options, walkEntries + 1)) {
           const path = join(folder, entry.name);
           const kind = await kindOf(entry, path, options);
           if (kind === 'other') continue;
@@ -76,13 +75,14 @@ export async function walk(root: string, options: WalkOptions, limits: ProcessLi
   return result;
 }
 
-/** Reads a folder up to a number of entries that can count, so that a huge one costs no more than was asked for. */
-async function listFolder(folder: string, most: number): Promise<Dirent[]> {
+/** Reads a folder, in the order of names. A huge one costs no more than the most that any walk may list. */
+async function listFolder(folder: string, options: WalkOptions, most: number): Promise<Dirent[]> {
   const entries: Dirent[] = [];
   for await (const entry of await opendir(folder)) {
-    if (!entry.isFile() && !entry.isDirectory() && !entry.isSymbolicLink()) continue;
-    entries.push(entry);
-    if (entries.length >= Math.max(most, 1) * 2) break;
+    const counts =
+      entry.isFile() || entry.isDirectory() || (entry.isSymbolicLink() && options.symlinks === 'follow-directories');
+    if (counts) entries.push(entry);
+    if (entries.length >= most) break;
   }
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -1,21 +1,12 @@
 import { SallyportError } from '../../errors/index.js';
 import type { Spawner } from '../../sandbox/index.js';
-import {
-  type CloseReason,
-  decodeMessagePack,
-  encodeFrame,
-  FRAME_HEADER_BYTES,
-  frameTransport,
-  type Transport,
-  type WireValue,
-} from '../../wire/index.js';
+import type { CloseReason, WireValue } from '../../wire/index.js';
 import { EXIT_GRACE_MS, WATCH_INTERVAL_MS, type WasmLimits } from '../limits.js';
-import { checkMessage, type Message, type OutgoingMessage } from '../messages.js';
 import type { RunningGuest, WasmRuntime } from '../runtime/runtime.js';
 import { type CallLimits, DuplexSession, type SessionOptions } from '../session/session.js';
 import { endingError, type Fault, faultOf, faultOfClose } from './ending.js';
 import type { WasmEvent } from './events.js';
-import { readableFrom, writableTo } from './process-streams.js';
+import { GuestPipe } from './guest-pipe.js';
 import { StderrTail } from './stderr-tail.js';
 
 export interface InstanceOptions {
@@ -26,13 +17,6 @@ export interface InstanceOptions {
   readonly onEvent: (event: WasmEvent) => void;
   readonly number: number;
 }
-
-interface Received {
-  readonly message: Message;
-  readonly bytes: number;
-}
-
-const WRITE_HIGH_WATER_BYTES = 256 * 1024;
 
 /**
  * One guest process and its session.
@@ -46,12 +30,10 @@ export class GuestInstance {
   readonly #options: InstanceOptions;
   readonly #guest: RunningGuest;
   readonly #session: DuplexSession;
-  readonly #transport: Transport<Received, OutgoingMessage>;
+  readonly #transport: GuestPipe;
   readonly #stderr: StderrTail;
   #startTimer: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #frames = 0;
-  #bytes = 0;
   #calls = 0;
   #ending: Promise<SallyportError | undefined> | undefined;
   #resolveEnded!: (error: SallyportError | undefined) => void;
@@ -68,27 +50,7 @@ export class GuestInstance {
       this.#resolveEnded = resolve;
     });
     this.#stderr = new StderrTail(stderr, limits.stderrBytes);
-    const budget = { bytes: limits.frameBytes, depth: limits.depth, values: limits.values };
-    this.#transport = frameTransport<Received, OutgoingMessage>({
-      readable: readableFrom(stdout),
-      writable: writableTo(child.input, WRITE_HIGH_WATER_BYTES),
-      decode: (payload) => {
-        const bytes = payload.length;
-        this.#frames += 1;
-        this.#bytes += bytes + FRAME_HEADER_BYTES;
-        return { message: readMessage(decodeMessagePack(payload, budget)), bytes };
-      },
-      encode: (message) => {
-        const frame = encodeFrame(message, budget);
-        this.#bytes += frame.length;
-        return frame;
-      },
-      limits: {
-        maxFrameBytes: limits.frameBytes,
-        maxBacklogBytes: limits.backlogBytes,
-        frameTimeoutMs: limits.frameTimeoutMs,
-      },
-    });
+    this.#transport = new GuestPipe(child.input, stdout, limits);
     this.#session = new DuplexSession({
       limits,
       grant: options.grant,
@@ -131,7 +93,12 @@ export class GuestInstance {
 
   /** Whether it has ever sent a frame: until then a failure counts as a failed start. */
   get hasSpoken(): boolean {
-    return this.#frames > 0;
+    return this.#transport.frames > 0;
+  }
+
+  /** Resolves with its first frame, if there is ever one. */
+  get spoken(): Promise<void> {
+    return this.#transport.spoken;
   }
 
   get calls(): number {
@@ -140,7 +107,7 @@ export class GuestInstance {
 
   /** Bytes in both directions. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#transport.transferred;
   }
 
   /** How many calls, callbacks and streams are under way. */
@@ -237,10 +204,9 @@ export class GuestInstance {
     const killed = this.#killed && status.signal !== null;
     const error = endingError(
       manner === 'disposed' ? { code: 'WASM_DISPOSED', message: 'the guest was disposed', facts: {} } : fault,
-      { status, stderr: this.#stderr.text, failure: this.#guest.failure(), killed, frames: this.#frames },
+      { status, stderr: this.#stderr.text, failure: this.#guest.failure(), killed, frames: this.#transport.frames },
     );
     this.#transport.terminate();
-    this.#session.end((waiting) => errorFor(error, waiting));
     const reported = manner === 'disposed' ? undefined : error;
     this.#options.onEvent({
       type: 'ended',
@@ -251,6 +217,7 @@ export class GuestInstance {
       stderr: this.#stderr.text,
       error: reported,
     });
+    this.#session.end((waiting) => errorFor(error, waiting));
     this.#resolveEnded(reported);
     return reported;
   }
@@ -259,15 +226,6 @@ export class GuestInstance {
 /** Everybody who waited gets an error of their own, which says whose fault it was. */
 function errorFor(error: SallyportError, waiting: string): SallyportError {
   return new SallyportError(error.code, error.message, { ...error.facts, waiting }, { cause: error.cause });
-}
-
-function readMessage(value: WireValue): Message {
-  const checked = checkMessage(value);
-  if (checked.ok) return checked.message;
-  throw new SallyportError(
-    'WASM_MESSAGE_INVALID',
-    `the guest sent a message that does not fit the protocol: ${checked.problem}`,
-  );
 }
 
 /** Waits, but not for ever. Says whether it happened. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSallyportError, SallyportError } from '../../errors/index.js';
-import { BACKOFF_PATIENCE_MS } from '../limits.js';
+import { BACKOFF_PATIENCE_MS, REFILL_DELAY_MS } from '../limits.js';
 import type { WasmEvent } from './events.js';
 import { GuestInstance, type InstanceOptions } from './guest-instance.js';
 import { StartRecord } from './start-record.js';
@@ -105,14 +105,14 @@ export class GuestPool {
       const spare = this.#spares.shift();
       if (spare === undefined) break;
       const instance = await spare.catch(() => undefined);
-      this.#refill();
+      this.#refillSoon();
       if (instance?.alive === true) return instance;
     }
     const pause = this.#starts.pauseMs;
     if (pause > BACKOFF_PATIENCE_MS) throw this.#starts.refusal();
     if (pause > 0) await delay(pause);
     const instance = await this.#start();
-    this.#refill();
+    this.#refillSoon();
     return instance;
   }
 
@@ -128,9 +128,12 @@ export class GuestPool {
     this.#all.add(instance);
     void instance.ended.then((error) => {
       this.#all.delete(instance);
-      if (instance.hasSpoken) this.#starts.succeeded();
-      else if (error !== undefined && countsAsStart(error)) this.#failed(error);
-      if (this.#starts.failures === 0) this.#refill();
+      if (!instance.hasSpoken && error !== undefined && countsAsStart(error)) this.#failed(error);
+      this.#refill();
+    });
+    void instance.spoken.then(() => {
+      this.#starts.succeeded();
+      this.#refillSoon();
     });
     if (this.#disposed) {
       await instance.dispose();
@@ -142,6 +145,11 @@ export class GuestPool {
   #failed(error: SallyportError): void {
     const retryInMs = this.#starts.failed(error);
     if (retryInMs > 0) this.#options.onEvent({ type: 'backoff', failures: this.#starts.failures, retryInMs, error });
+  }
+
+  /** Starting a process takes milliseconds of this thread, and whoever got a guest is about to call it. */
+  #refillSoon(): void {
+    setTimeout(() => this.#refill(), REFILL_DELAY_MS).unref();
   }
 
   #refill(): void {

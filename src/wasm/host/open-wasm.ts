@@ -92,7 +92,16 @@ export async function openWasm<
   const module = checkModule(bytes, limits, options.sha256);
   const runtime = await chooseRuntime(bytes, limits, options);
   const spawner = options.spawner ?? createSpawner();
-  const onEvent = (event: WasmEvent): void => options.onEvent?.(event);
+  const onEvent = (event: WasmEvent): void => {
+    try {
+      options.onEvent?.(event);
+    } catch (error) {
+      // A listener that fails is its owner's to hear of; the life of a guest goes on.
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  };
   const pool = new GuestPool({
     instance: { runtime, spawner, limits, grant, onEvent },
     size: positive('pool.size', options.pool?.size ?? 1),

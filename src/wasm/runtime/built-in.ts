@@ -9,12 +9,14 @@ import { COMMON_LIMITS, type RunningGuest, type RuntimeFailure, type WasmRuntime
 const RUNNER = fileURLToPath(new URL('./runner.cjs', import.meta.url));
 /** The V8 heap of the runner holds next to nothing: the guest's memory is not in it. */
 const RUNNER_HEAP_MB = 64;
+/** Up to here a module is compiled as a whole before it starts: about 20 ms. */
+const COMPILE_AHEAD_BYTES = 1024 * 1024;
 const MAX_CONTROL_BYTES = 16 * 1024;
 const STAGES = ['compile', 'link', 'start', 'run'] as const;
 
 /** The runtime that is always there: `node` itself, with a WASI of our own, its permission model on and nothing inherited. */
 export async function builtInRuntime(bytes: Uint8Array, limits: WasmLimits, level: string): Promise<WasmRuntime> {
-  const argv = [process.execPath, ...flags(limits), RUNNER];
+  const argv = [process.execPath, ...flags(limits, bytes.length), RUNNER];
   let kernel: SpawnLimits = { dataBytes: limits.memoryBytes + RUNTIME_OVERHEAD_BYTES };
   let processMemory = `${kernel.dataBytes} bytes, by the kernel`;
   const request = () =>
@@ -67,7 +69,7 @@ export async function builtInRuntime(bytes: Uint8Array, limits: WasmLimits, leve
   };
 }
 
-function flags(limits: WasmLimits): string[] {
+function flags(limits: WasmLimits, moduleBytes: number): string[] {
   const [major = 0] = process.versions.node.split('.').map(Number);
   return [
     major >= 23 ? '--permission' : '--experimental-permission',
@@ -76,6 +78,8 @@ function flags(limits: WasmLimits): string[] {
     '--no-warnings',
     '--no-addons',
     '--disallow-code-generation-from-strings',
+    // Compiled ahead, the first call is as fast as the second; a large module would keep its start waiting for it.
+    ...(moduleBytes <= COMPILE_AHEAD_BYTES ? ['--no-wasm-lazy-compilation'] : []),
     `--max-old-space-size=${RUNNER_HEAP_MB}`,
     `--wasm-max-mem-pages=${Math.max(1, Math.floor(limits.memoryBytes / PAGE_BYTES))}`,
     `--wasm-max-table-size=${limits.tableElements}`,

@@ -43,6 +43,9 @@ class StandardInput {
 
   /** Fills vectors with what is there, after waiting for at least one byte or the end. */
   read(targets) {
+    if (this.ring === undefined && this.start === this.end && !this.ended && targets[0].length >= BUFFER_BYTES) {
+      return this.readInto(targets[0]);
+    }
     if (this.buffered() === 0) this.wait(Number.POSITIVE_INFINITY);
     if (this.start === this.end) this.take();
     let total = 0;
@@ -80,22 +83,20 @@ class StandardInput {
   }
 
   fill() {
-    for (;;) {
-      try {
-        const count = fs.readSync(0, this.buffer);
-        this.start = 0;
-        this.end = count;
-        this.ended = count === 0;
-        return;
-      } catch (error) {
-        if (error.code === 'EOF' || error.code === 'ECONNRESET') {
-          this.ended = true;
-          return;
-        }
-        if (error.code !== 'EAGAIN') throw error;
-        this.listen();
-        return;
-      }
+    this.start = 0;
+    this.end = this.readInto(this.buffer);
+  }
+
+  /** One blocking read. A large one goes straight to where the guest wants it. */
+  readInto(target) {
+    try {
+      const count = fs.readSync(0, target);
+      this.ended = count === 0;
+      return count;
+    } catch (error) {
+      if (error.code !== 'EOF' && error.code !== 'ECONNRESET') throw error;
+      this.ended = true;
+      return 0;
     }
   }
 

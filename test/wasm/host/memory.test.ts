@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { createSink } from '../../../src/wasm/index.js';
 import { C_GUEST, failure, MISBEHAVE, open } from '../guests.js';
+import { GROW_MEMORY, GROW_TABLE, start } from '../wasm-bytes.js';
 
 const MIB = 1024 * 1024;
 
@@ -25,6 +27,19 @@ describe('memory', () => {
     expect(got).toBeGreaterThan(16);
     expect(got).toBeLessThanOrEqual(32);
     expect(await client.call['add']?.([1, 2])).toBe(3);
+  });
+
+  it.each([
+    ['memory', start({ code: GROW_MEMORY })],
+    ['table', start({ table: 1, code: GROW_TABLE })],
+  ])('a guest that grows its %s for ever stays within the limits until its time is up', async (_what, bytes) => {
+    const { client } = await open(bytes, { limits: { memoryBytes: 16 * MIB, tableElements: 100_000 } });
+    const call = failure(client.call['add']?.([1, 1], { timeoutMs: 1_000 }) ?? Promise.resolve());
+    await expect.poll(() => client.pids.length).toBe(1);
+    await pause(700);
+    const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${client.pids[0]}/status`, 'latin1'))?.[1];
+    expect(Number(resident) * 1024).toBeLessThan(160 * MIB);
+    expect(await call).toMatchObject({ code: 'WASM_TIMEOUT' });
   });
 
   it.each([

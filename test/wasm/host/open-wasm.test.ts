@@ -251,7 +251,7 @@ describe('streams', () => {
   });
 
   it('that bring nothing for too long end the guest', async () => {
-    const { client } = await open(C_GUEST, { limits: { streamIdleMs: 200 } });
+    const { client } = await open(C_GUEST, { limits: { streamIdleMs: 1_000 } });
     const stream = createSink();
     const call = failure(client.call['sleep']?.(10_000) ?? Promise.resolve());
     await client.call['echo']?.({ stream });
