@@ -1,13 +1,4 @@
 import { Command } from 'commander';
-import { doctorCommand } from './doctor.js';
-import { execCommand } from './exec.js';
-import { execServerCommand } from './exec-server.js';
-import { keyCommand } from './key.js';
-import { runCommand } from './run.js';
-import { runnerCommand } from './runner.js';
-import { serveCommand } from './serve.js';
-import { serveToolsCommand } from './serve-tools.js';
-import { toolCommand } from './tool.js';
 import { closestName } from '../capabilities/closest.js';
 import { printable } from '../wire/printable.js';
 import { CliError } from './exit.js';
@@ -15,10 +6,7 @@ import { packageVersion } from './version.js';
 
 const EXAMPLES = `
 Examples:
-  sallyport serve                  all four boundaries on one port
-  sallyport doctor                 what this machine can confine, and how to get more
-  sallyport tool <package> <export> [json]   run a tool of an npm package
-  sallyport <command> --help       options and an example of a command
+  sallyport serve
   echo '[1, 2, 3].map((n) => n * n)' | sallyport run -
   sallyport exec -- ls -l
   sallyport doctor
@@ -35,6 +23,11 @@ interface CommandEntry {
 
 /** Every command, one file each. Only the one that is asked for is loaded, so that none waits for what another needs. */
 const COMMANDS: readonly CommandEntry[] = [
+  {
+    usage: 'serve',
+    summary: 'serve all four boundaries on one port',
+    load: async () => (await import('./serve.js')).serveCommand(),
+  },
   {
     usage: 'run <file>',
     summary: 'run guest JavaScript or TypeScript, and print its result',
@@ -61,6 +54,21 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./exec-server.js')).execServerCommand(),
   },
   {
+    usage: 'tool <package> <export> [json]',
+    summary: 'run a tool of an npm package',
+    load: async () => (await import('./tool.js')).toolCommand(),
+  },
+  {
+    usage: 'serve-tools',
+    summary: 'serve npm tools over HTTP',
+    load: async () => (await import('./serve-tools.js')).serveToolsCommand(),
+  },
+  {
+    usage: 'key create <name>',
+    summary: 'make a key for a server that has several',
+    load: async () => (await import('./key.js')).keyCommand(),
+  },
+  {
     usage: 'doctor',
     summary: 'say what this machine can confine, and how to get more',
     load: async () => (await import('./doctor.js')).doctorCommand(),
@@ -78,21 +86,6 @@ export async function program(args: readonly string[]): Promise<Command> {
     .action(() => {
       root.outputHelp();
     });
-  root.addCommand(serveCommand());
-  root.addCommand(runCommand());
-  root.addCommand(runnerCommand());
-  root.addCommand(doctorCommand());
-  root.addCommand(execCommand());
-  root.addCommand(execServerCommand());
-  root.addCommand(toolCommand());
-  root.addCommand(serveToolsCommand());
-  root.addCommand(keyCommand());
-  // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
-  const commands = [root, ...root.commands, ...root.commands.flatMap((command) => command.commands)];
-  for (const command of commands) {
-    command
-      .exitOverride()
-      .showHelpAfterError(`(see \`${command === root ? 'sallyport' : `sallyport ${command.name()}`} --help\`)`);
   const words = args.filter((arg) => !arg.startsWith('-'));
   const wanted = words[0] === 'help' ? words[1] : words[0];
   if (wanted !== undefined && wanted !== 'help') requireKnown(wanted);

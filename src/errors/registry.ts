@@ -118,26 +118,6 @@ export const ERROR_REGISTRY = {
     'A child does not read its input, and what waits for it has reached the limit.',
     'Await each write before the next one, or raise `inputQueueBytes`.',
   ),
-  PROCESS_REFUSED: entry(
-    'process',
-    'A request of the process protocol was refused. `kind` and `rpcCode` say in which way.',
-    'The message says what was wrong, with the name of the field where there is one.',
-  ),
-  PROCESS_HANDSHAKE: entry(
-    'process',
-    'A server did not complete the handshake of the process protocol.',
-    'Check that the address or command is an exec-server, or raise `handshakeTimeoutMs`.',
-  ),
-  PROCESS_CONNECTION_LOST: entry(
-    'process',
-    'The connection to a server ended and the session could not be resumed, or the request cannot be repeated safely.',
-    'Connect again. Processes of the session are ended by the server.',
-  ),
-  PROCESS_PROTOCOL: entry(
-    'process',
-    'A peer sent something that the process protocol does not know.',
-    'The message says what. Check which version the peer speaks.',
-  ),
   WASM_MODULE_UNREADABLE: entry(
     'wasm',
     'The module cannot be read from its file.',
@@ -290,14 +270,30 @@ export const ERROR_REGISTRY = {
     'The guest is wrong, or the schema is.',
   ),
   WASM_DISPOSED: entry('wasm', 'The client or session was disposed.', 'Open a new one.'),
-  TOOL_CACHE_UNUSABLE: entry(
-    'tool',
-    'The folder for trees and async executions cannot be used.',
-    'The message has the folder and the reason: make it writable, or name another one.',
   PROCESS_REFUSED: entry(
     'process',
     'A request of the process protocol was refused. `kind` and `rpcCode` say in which way.',
     'The message says what was wrong, with the name of the field where there is one.',
+  ),
+  PROCESS_HANDSHAKE: entry(
+    'process',
+    'A server did not complete the handshake of the process protocol.',
+    'Check that the address or command is an exec-server, or raise `handshakeTimeoutMs`.',
+  ),
+  PROCESS_CONNECTION_LOST: entry(
+    'process',
+    'The connection to a server ended and the session could not be resumed, or the request cannot be repeated safely.',
+    'Connect again. Processes of the session are ended by the server.',
+  ),
+  PROCESS_PROTOCOL: entry(
+    'process',
+    'A peer sent something that the process protocol does not know.',
+    'The message says what. Check which version the peer speaks.',
+  ),
+  TOOL_CACHE_UNUSABLE: entry(
+    'tool',
+    'The folder for trees and async executions cannot be used.',
+    'The message has the folder and the reason: make it writable, or name another one.',
   ),
   TOOL_SERVER: entry(
     'tool',

@@ -47,35 +47,28 @@ async function relay(
   guest: RawGuest,
   wasCancelled: () => boolean,
 ): Promise<Outcome> {
-  guest.writable.on('error', () => {});
-  guest.readable.on('error', () => {});
-  transport.onMessage((bytes) => {
-    if (guest.writable.write(bytes)) return undefined;
-    return new Promise<void>((resolve) => {
-      guest.writable.once('drain', resolve);
-      guest.writable.once('close', resolve);
-    });
-  });
-  guest.readable.on('data', (chunk: Buffer) => {
+  const { input, output } = guest;
+  // A guest that does not read its input holds its caller up; one that is gone is told by its end.
+  transport.onMessage((bytes) => input.write(bytes).catch(() => {}));
+  output.onData((chunk) => {
     let sent: void | Promise<void>;
     try {
       sent = transport.send(chunk);
     } catch {
-      guest.readable.destroy();
+      output.discard();
       return;
     }
     if (sent === undefined) return;
-    guest.readable.pause();
-    void sent.finally(() => guest.readable.resume());
+    output.pause();
+    void sent.finally(() => output.resume());
   });
   const hungUp = new Promise<'hung up'>((resolve) => transport.onClose(() => resolve('hung up')));
-  const read = new Promise<void>((resolve) => guest.readable.once('close', resolve).once('end', resolve));
   const first = await Promise.race([hungUp, guest.ended]);
   if (first === 'hung up') {
     return wasCancelled() ? { status: 'cancelled', code: 'cancelled' } : { status: 'succeeded', code: 'ok' };
   }
   // What it said last is still on its way to a reader that takes its time.
-  await Promise.race([read, hungUp]);
+  await Promise.race([output.ended, hungUp]);
   transport.close(`the guest ended: ${describe(first)}`);
   if (first.exitCode === 0) return { status: 'succeeded', code: 'ok' };
   return {

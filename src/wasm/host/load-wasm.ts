@@ -1,11 +1,9 @@
-import type { Readable, Writable } from 'node:stream';
-import type { Spawner } from '../../sandbox/index.js';
+import type { InputStream, OutputStream, Spawner } from '../../sandbox/index.js';
 import { completeLimits, type WasmLimits } from '../limits.js';
 import { checkModule, type ModuleReport } from '../module/inspect.js';
 import { builtInRuntime } from '../runtime/built-in.js';
 import type { RuntimeReport } from '../runtime/runtime.js';
 import { load } from './open-wasm.js';
-import { readableFrom, writableTo } from './process-streams.js';
 import { StderrTail } from './stderr-tail.js';
 
 export interface LoadWasmOptions {
@@ -37,13 +35,11 @@ export interface RawGuestEnd {
 /** A guest whose bytes somebody else makes sense of. */
 export interface RawGuest extends AsyncDisposable {
   readonly pid: number;
-  readonly readable: Readable;
-  readonly writable: Writable;
+  readonly output: OutputStream;
+  readonly input: InputStream;
   /** Resolves when it has ended. Never rejects. */
   readonly ended: Promise<RawGuestEnd>;
 }
-
-const WRITE_HIGH_WATER_BYTES = 256 * 1024;
 
 /** Loads and checks a module. Rejects with the reason why it cannot be run. */
 export async function loadWasm(
@@ -71,8 +67,8 @@ export async function loadWasm(
       void guest.ready.then(() => clearTimeout(timer));
       return {
         pid: child.pid,
-        readable: readableFrom(stdout),
-        writable: writableTo(child.input, WRITE_HIGH_WATER_BYTES),
+        output: stdout,
+        input: child.input,
         ended: child.exited.then(async ({ exitCode, signal }) => {
           clearTimeout(timer);
           await child.drained;
