@@ -37,11 +37,46 @@ export function readProcess(pid: number): ProcessEntry | undefined {
   }
 }
 
+function numberIn(file: string, pattern: RegExp): number {
+  try {
+    return Number(pattern.exec(readFileSync(file, 'latin1'))?.[1] ?? Number.NaN);
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** How many processes and threads were ever started on this machine. */
+const startedEver = (): number => numberIn('/proc/stat', /^processes (\d+)$/m);
+
+let highest: number | undefined;
+
 /**
- * Reads the whole process table. It is read without yielding to the event loop, so that a parent and the child it
- * forks meanwhile are seen as close together as possible. Systems without /proc give an empty table.
+ * Remembers when a process was started, in terms of the kernel's count. Numbers are given out upwards, so what was started
+ * later has a higher one, unless the kernel has started over since. That is known from how many it gave meanwhile.
  */
-export function readProcessTable(): ProcessEntry[] {
+export class StartMark {
+  readonly #pid: number;
+  readonly #started = startedEver();
+
+  constructor(pid: number) {
+    this.#pid = pid;
+  }
+
+  /** Tells which processes can have been started later: those with higher numbers, or any when that cannot be known. */
+  later(): (pid: number) => boolean {
+    highest ??= numberIn('/proc/sys/kernel/pid_max', /^(\d+)/);
+    const last = numberIn('/proc/loadavg', /(\d+)\s*$/);
+    const sinceThen = startedEver() - this.#started;
+    return last >= this.#pid && sinceThen < highest / 2 ? (pid) => pid > this.#pid : () => true;
+  }
+}
+
+/**
+ * Reads the process table, or the part of it that matters: on a machine with hundreds of processes that is a few files
+ * instead of all. It is read without yielding to the event loop, so that a parent and the child it forks meanwhile are
+ * seen as close together as possible. Systems without /proc give an empty table.
+ */
+export function readProcessTable(matters: (pid: number) => boolean = () => true): ProcessEntry[] {
   let names: string[];
   try {
     names = readdirSync('/proc');
@@ -51,7 +86,7 @@ export function readProcessTable(): ProcessEntry[] {
   const table: ProcessEntry[] = [];
   for (const name of names) {
     const pid = Number(name);
-    if (!Number.isInteger(pid)) continue;
+    if (!Number.isInteger(pid) || !matters(pid)) continue;
     const entry = readProcess(pid);
     if (entry !== undefined) table.push(entry);
   }

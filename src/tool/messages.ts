@@ -62,7 +62,13 @@ const exportName = z
   .refine((text) => !/[\x00-\x1f\x7f]/.test(text), 'must not contain control characters')
   .meta({ description: 'Tool export name.' });
 
-const jsonObject = z.record(z.string(), z.unknown());
+// Any object, as it is: keys such as `__proto__` are a tool's own business and arrive as own properties.
+const jsonObject = z
+  .custom<Readonly<Record<string, unknown>>>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    'must be an object',
+  )
+  .meta({ type: 'object' });
 const params = jsonObject
   .nullish()
   .transform((value) => value ?? {})

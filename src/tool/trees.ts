@@ -1,5 +1,6 @@
 import { failure } from './failure.js';
 import { FairQueue } from './fair-queue.js';
+import type { ResolvedPackage } from './install/jobs.js';
 import type { Freshness, Resolver } from './install/resolver.js';
 import type { TreeCache, TreeLease } from './install/tree-cache.js';
 import { checkIntegrity } from './integrity.js';
@@ -76,7 +77,11 @@ export class Trees {
         { retryable: true },
       );
     const asked = this.#resolver.resolve(packageName, version, freshness);
-    const resolved = await within(untilAborted(asked, signal), this.#limits.installTimeoutMs, late('resolve'));
+    const waited = within(untilAborted(asked, signal), this.#limits.installTimeoutMs, late('resolve'));
+    const resolved = await waited.catch((error: unknown) => {
+      if (freshness.kind !== 'only-if-cached') void this.#carryOn(asked, integrity, lane);
+      throw error;
+    });
     const resolvedAt = performance.now();
     const resolveMs = resolvedAt - started;
     onPhase('resolve', 'miss', resolveMs);
@@ -104,6 +109,20 @@ export class Trees {
     const installMs = performance.now() - resolvedAt;
     onPhase('install', 'miss', installMs);
     return { lease, cache: 'miss', resolveMs, installMs };
+  }
+
+  /** Installs what a caller asked for who left before the version was known, so that a retry finds it. */
+  async #carryOn(asked: Promise<ResolvedPackage>, integrity: string | undefined, lane: string): Promise<void> {
+    try {
+      const resolved = await asked;
+      checkIntegrity(integrity, resolved.integrity, `${resolved.name}@${resolved.version}`);
+      using _lease = await this.#cache.install(resolved, {
+        onProgress: () => {},
+        slot: () => this.#slots.acquire(lane),
+      });
+    } catch {
+      // The retry hears of it.
+    }
   }
 
   async #cached(name: string, version: string, freshness: Freshness): Promise<TreeLease | undefined> {

@@ -108,15 +108,14 @@ function describeIssue(issue: unknown): string {
 
 /** A schema is the package's own, and checking it may run its patterns: here in the child, never in the server. */
 async function fitsJsonSchema(schema: Fields, params: unknown): Promise<Fit | undefined> {
-  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  const { Validator } = await import('@cfworker/json-schema');
   try {
-    const { $schema: _, ...rest } = schema;
-    const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
-    const validate = ajv.compile(rest);
-    if (validate(params)) return { fit: true, problems: [] };
-    const problems = (validate.errors ?? [])
-      .slice(0, PROBLEMS)
-      .map((error) => `${error.instancePath || 'params'} ${error.message ?? ''}`);
+    const { valid, errors } = new Validator(schema, '2020-12', false).validate(params);
+    if (valid) return { fit: true, problems: [] };
+    // The outermost error only says that one further in exists.
+    const problems = errors
+      .slice(-PROBLEMS)
+      .map((error) => `${error.instanceLocation.replace('#', 'params')}: ${error.error}`);
     return { fit: false, problems };
   } catch {
     return undefined;

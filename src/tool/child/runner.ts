@@ -225,6 +225,10 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof Reflect.get(value, asyncIterator) === 'function';
 }
 
+/** A child that waits this long has nothing else to do. */
+const WARM_AFTER_MS = 40;
+let idle: NodeJS.Timeout | undefined;
+
 /** Waits for the one job, then for the wish to abort. From then on it does not keep the process alive. */
 function listen(): void {
   const socket = new Socket({ fd: JOB_HANDLE, readable: true, writable: false });
@@ -244,6 +248,7 @@ function listen(): void {
       if (run !== undefined) continue;
       const started = new Run(message.job);
       run = started;
+      clearTimeout(idle);
       socket.unref();
       // A monitor sees what ends the process, and changes nothing about it.
       process.on('uncaughtExceptionMonitor', (error) => started.crash(error));
@@ -257,5 +262,6 @@ function listen(): void {
   socket.on('error', () => {});
 }
 
-await import(new URL('./warm.cjs', import.meta.url).href);
 listen();
+// With time to spare, the loader of CommonJS modules is brought up as well.
+idle = setTimeout(() => void import(new URL('./warm.cjs', import.meta.url).href), WARM_AFTER_MS);

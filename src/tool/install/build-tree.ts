@@ -122,7 +122,15 @@ export async function buildTree(
       }
     }
   };
-  await Promise.all(Array.from({ length: EXTRACT_AT_ONCE }, work));
+  const workers = Array.from({ length: EXTRACT_AT_ONCE }, () =>
+    work().catch((error: unknown) => {
+      waiting.length = 0;
+      throw error;
+    }),
+  );
+  // All of them come to rest, so that nobody writes into a folder that is given up.
+  await Promise.allSettled(workers);
+  await Promise.all(workers);
   const allowed = scripted.filter((node) => isListed(job.allowScripts, node.packageName ?? node.name, node.version));
   const pendingScripts = (await Promise.all(allowed.map(scriptsOf))).flat();
   const skippedScripts = scripted

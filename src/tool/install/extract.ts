@@ -10,6 +10,8 @@ export interface TreeBudget {
   bytes: number;
 }
 
+/** How long files that are being written when a tarball is refused may take. */
+const SETTLE_MS = 1_000;
 /** Names longer than this cannot be created anyway. */
 const MAX_PATH_CHARACTERS = 1_024;
 
@@ -26,7 +28,14 @@ function unpack(tarball: TarballStream, source: PackageSource, budget: TreeBudge
       if (failed) return;
       failed = true;
       tarball.destroy?.();
-      reject(error);
+      // What is being written is finished first: whoever removes the folder must not race with it.
+      const patience = setTimeout(() => reject(error), SETTLE_MS);
+      extractor.once('close', () => {
+        clearTimeout(patience);
+        reject(error);
+      });
+      // Not in the middle of its own work: it is the extractor that found the fault.
+      setImmediate(() => extractor.end());
     };
     const extractor = new Unpack({
       cwd: folder,
@@ -60,7 +69,13 @@ function unpack(tarball: TarballStream, source: PackageSource, budget: TreeBudge
       if (!failed) resolve();
     });
     tarball.on('error', fail);
-    tarball.pipe(extractor);
+    tarball.on('data', (chunk) => {
+      if (!failed && !extractor.write(chunk)) tarball.pause();
+    });
+    extractor.on('drain', () => tarball.resume());
+    tarball.on('end', () => {
+      if (!failed) extractor.end();
+    });
   });
 }
 

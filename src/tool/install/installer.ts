@@ -84,6 +84,7 @@ export class InstallerProcess implements Installer {
     for (const [id] of this.#pending) this.#fail(id, 'the executor is being shut down');
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.ref();
     child.kill('SIGKILL');
     await gone;
   }

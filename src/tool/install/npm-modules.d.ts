@@ -36,8 +36,11 @@ declare module 'pacote' {
     readonly [field: string]: unknown;
   }
   export interface TarballStream {
-    pipe(target: unknown): unknown;
     on(event: 'error', listener: (error: unknown) => void): this;
+    on(event: 'data', listener: (chunk: Buffer) => void): this;
+    on(event: 'end', listener: () => void): this;
+    pause(): void;
+    resume(): void;
     destroy?(error?: unknown): void;
   }
   type Options = Readonly<Record<string, unknown>>;

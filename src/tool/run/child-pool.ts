@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { DEFAULT_SEARCH_PATH, type SpawnedProcess, type Spawner } from '../../sandbox/index.js';
+import { DEFAULT_SEARCH_PATH, type SpawnedProcess, type Spawner, StartMark } from '../../sandbox/index.js';
 import { makePrivateFolder, type PrivateFolder } from './private-folder.js';
 import { endStrays } from './strays.js';
 
@@ -27,11 +27,13 @@ class PooledChild implements IdleChild {
   readonly process: SpawnedProcess;
   readonly startedAt = Date.now();
   readonly #folder: PrivateFolder;
+  readonly #mark: StartMark;
   #ended: Promise<void> | undefined;
   alive = true;
 
   constructor(child: SpawnedProcess, folder: PrivateFolder) {
     this.process = child;
+    this.#mark = new StartMark(child.pid);
     this.#folder = folder;
     void child.exited.then(() => {
       this.alive = false;
@@ -49,8 +51,11 @@ class PooledChild implements IdleChild {
   }
 
   async #end(): Promise<void> {
+    // Killed before it is looked for: the search that follows then finds nobody at once, and need not look again.
+    this.process.kill('SIGKILL');
+    await this.process.exited;
     await this.process.terminate();
-    for (let look = 0; look < STRAY_LOOKS && endStrays(this.folder) > 0; look += 1)
+    for (let look = 0; look < STRAY_LOOKS && endStrays(this.#mark, this.folder) > 0; look += 1)
       await new Promise((resolve) => setTimeout(resolve, 5));
     await this.process[Symbol.asyncDispose]();
     await this.#folder[Symbol.asyncDispose]();

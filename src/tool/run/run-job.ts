@@ -14,6 +14,11 @@ const MAX_RESULT_VALUES = 5_000_000;
 /** How long the last output of a tool may take to arrive once its process is gone. */
 const DRAIN_MS = 500;
 
+const patience = (): Promise<void> =>
+  new Promise((wake) => {
+    setTimeout(wake, DRAIN_MS).unref();
+  });
+
 export type RunResult =
   | { readonly kind: 'output'; readonly output: unknown }
   | { readonly kind: 'described'; readonly tool: ToolDescription }
@@ -157,7 +162,7 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
     });
     void spawned.exited.then(async ({ exitCode, signal }) => {
       // A result that was written right before the exit is still on its way.
-      await Promise.race([results.output.drained(), new Promise((wake) => setTimeout(wake, DRAIN_MS))]);
+      await Promise.race([results.output.drained(), patience()]);
       fail(exitWords(exitCode, signal, phase(), crash));
     });
     const lead = Math.max(0, Math.max(options.timeoutMs - options.abortLeadMs, options.timeoutMs / 2));
@@ -179,8 +184,10 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
   });
   const ended = performance.now();
   for (const timer of timers) clearTimeout(timer);
-  await spawned.terminate();
-  await Promise.race([spawned.drained, new Promise((wake) => setTimeout(wake, DRAIN_MS))]);
+  spawned.kill('SIGKILL');
+  await spawned.exited;
+  // What it printed before its result is still in the pipes.
+  await Promise.race([spawned.drained, patience()]);
   await child[Symbol.asyncDispose]();
   return {
     result,

@@ -76,6 +76,11 @@ export class AddressPolicy {
     this.#hosts = new Set(allow.map((entry) => entry.toLowerCase()));
   }
 
+  /** Whether a name that only this network knows was allowed by name. */
+  permitsName(host: string): boolean {
+    return this.#hosts.has(host.toLowerCase());
+  }
+
   /** Whether an address, found for a host, may be dialled. */
   permits(address: string, host: string): boolean {
     const plain = unmapped(address);

@@ -30,7 +30,7 @@ export function urlProblem(url: string, policy: AddressPolicy): string | undefin
   const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   if (isIP(bare) !== 0 && !policy.permits(bare, bare))
     return `leads to ${bare}, which is a private or reserved address`;
-  if (/^(localhost|.*\.localhost|.*\.local|.*\.internal)\.?$/i.test(bare) && !policy.permits('127.0.0.1', bare))
+  if (/^(localhost|.*\.localhost|.*\.local|.*\.internal)\.?$/i.test(bare) && !policy.permitsName(bare))
     return `leads to ${bare}, which is a private name`;
   return undefined;
 }
