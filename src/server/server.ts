@@ -172,6 +172,7 @@ class RunningServer implements SallyportServer {
   readonly #stopLog: () => void;
   #warm: Promise<void> = Promise.resolve();
   #disposed: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor(setup: Setup) {
     this.#setup = setup;
@@ -253,8 +254,7 @@ class RunningServer implements SallyportServer {
     const { trail, quotas } = this.#setup.parts;
     quotas.close();
     this.#readiness.report('drain', 'the server is shutting down');
-    this.#server.close();
-    this.#server.closeIdleConnections();
+    void this.#stopListening();
     const patience = new AbortController();
     await Promise.race([
       trail.idle(),
@@ -280,10 +280,7 @@ class RunningServer implements SallyportServer {
     parts.quotas.close();
     this.#readiness.report('drain', 'the server is shutting down');
     this.#sockets.closeAll('the server is going away');
-    const closing = new Promise<void>((resolve) => {
-      if (this.#server.listening) this.#server.close(() => resolve());
-      else resolve();
-    });
+    const closing = this.#stopListening();
     await Promise.all([
       parts.execServer.dispose(),
       parts.executor.dispose({ mode: 'abort' }),
@@ -300,6 +297,16 @@ class RunningServer implements SallyportServer {
     await this.#fastify.close();
     this.#metrics.dispose();
     this.#stopLog();
+  }
+
+  /** Takes no more connections. Resolves when the last one is gone. */
+  #stopListening(): Promise<void> {
+    this.#closing ??= new Promise((resolve) => {
+      if (this.#server.listening) this.#server.close(() => resolve());
+      else resolve();
+    });
+    this.#server.closeIdleConnections();
+    return this.#closing;
   }
 
   get #server(): Server {
