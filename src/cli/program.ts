@@ -23,6 +23,11 @@ interface CommandEntry {
 /** Every command, one file each. Only the one that is asked for is loaded, so that none waits for what another needs. */
 const COMMANDS: readonly CommandEntry[] = [
   {
+    usage: 'serve',
+    summary: 'serve all four boundaries on one port',
+    load: async () => (await import('./serve.js')).serveCommand(),
+  },
+  {
     usage: 'run <file>',
     summary: 'run guest JavaScript or TypeScript, and print its result',
     load: async () => (await import('./run.js')).runCommand(),
@@ -56,6 +61,11 @@ const COMMANDS: readonly CommandEntry[] = [
     usage: 'serve-tools',
     summary: 'serve npm tools over HTTP (TPMJS Executor Protocol 1.0)',
     load: async () => (await import('./serve-tools.js')).serveToolsCommand(),
+  },
+  {
+    usage: 'key <command>',
+    summary: 'make and list keys for the server',
+    load: async () => (await import('./key.js')).keyCommand(),
   },
   {
     usage: 'doctor',

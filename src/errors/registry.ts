@@ -300,6 +300,21 @@ export const ERROR_REGISTRY = {
     'A tool server could not be reached, or answered something that is not the protocol.',
     'The message has the address, the status and what was answered.',
   ),
+  SERVER_CONFIG: entry(
+    'server',
+    'The server cannot be what its configuration asks for.',
+    'The message names the setting and the value.',
+  ),
+  SERVER_ISOLATION: entry(
+    'server',
+    'The isolation that was asked for cannot be enforced on this machine. Nothing runs weaker than configured.',
+    'Run `sallyport doctor` to see what is missing, or ask for a weaker level.',
+  ),
+  SERVER_LISTEN: entry(
+    'server',
+    'The server cannot listen on its address.',
+    'Pick another port with `--port`, or 0 for any free one.',
+  ),
   CLI_USAGE: entry('cli', 'The command line cannot be understood.', 'See `--help` of the command.'),
   CLI_INPUT: entry(
     'cli',

@@ -30,9 +30,11 @@ export {
   type RunnerMessage,
 } from './messages.js';
 export {
+  type AskedExecution,
   type AttachedRunner,
   attachRunner,
   createRunnerShells,
+  type ExecutionVerdict,
   type RunnerOptions,
   type RunnerShells,
   type RunnerShellsOptions,

@@ -9,6 +9,8 @@ import type { Session } from './session.js';
 export interface ConnectionOptions {
   /** Who is at the other end: only they may resume the session. */
   readonly principal?: string;
+  /** Hears which session the connection has opened or resumed. */
+  readonly onSession?: (sessionId: string) => void;
   /** Counts the bytes of output as they are sent. */
   readonly onOutput?: (bytes: number) => void;
   /** Hears one line for people when the connection ends for a reason that the client should know. */
@@ -52,6 +54,7 @@ export class Connection implements SessionSink, ServedConnection {
         send: (message) => void this.#send(message, 0),
         opened: (session) => {
           this.#session = session;
+          options.onSession?.(session.id);
         },
         ready: (session) => session.attach(this),
         fail: (reason) => this.#fail(reason),

@@ -5,6 +5,7 @@ import { ExecHandler } from './handler.js';
 import type { NetworkPolicy } from './http-request.js';
 import { type ProcessLimits, processLimits } from './limits.js';
 import { Malformed } from './messages.js';
+import type { ExecObserver } from './observer.js';
 
 export interface ExecServerOptions {
   /** Who starts processes. One of its own, unless given; a given one stays the caller's to dispose. */
@@ -23,6 +24,8 @@ export interface ExecServerOptions {
   /** What to do when a client describes a sandbox of its own, which is not enforced here. Default: `refuse`. */
   readonly sandboxRequests?: 'refuse' | 'ignore';
   readonly clock?: Clock;
+  /** Hears of every process and HTTP request, and may refuse it. */
+  readonly observer?: ExecObserver;
 }
 
 /** A server of the process protocol: a handler, and what serves it to others. */
@@ -53,6 +56,7 @@ export function createExecServer(options: ExecServerOptions = {}): ExecServer {
     http: options.http ?? 'on',
     networkPolicy: options.networkPolicy ?? (() => ({ allow: true })),
     sandboxRequests: options.sandboxRequests ?? 'refuse',
+    observer: options.observer,
   });
   const dispose = async (): Promise<void> => {
     await handler.dispose();

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import type { Spawner, TerminalSize } from '../sandbox/index.js';
+import type { SpawnedProcess, Spawner, TerminalSize } from '../sandbox/index.js';
 import { type Clock, REAL_CLOCK } from '../wire/index.js';
 import { applyEnvPolicy, type EnvPolicy } from './env-policy.js';
 import { type EnvironmentInfo, environmentInfo } from './environment.js';
@@ -7,8 +7,9 @@ import { ExecError } from './exec-error.js';
 import { FileSystem } from './fs/file-system.js';
 import { HttpRequests, type NetworkPolicy } from './http-request.js';
 import type { ProcessLimits } from './limits.js';
-import { ManagedProcess, type ReadResult } from './managed-process.js';
+import { ManagedProcess, protocolExitCode, type ReadResult } from './managed-process.js';
 import type { WriteStatus } from './messages.js';
+import type { ExecObserver, ProcessWatcher } from './observer.js';
 import type { Session } from './session.js';
 import { SessionRegistry } from './session-registry.js';
 
@@ -59,6 +60,7 @@ export interface HandlerOptions {
   readonly networkPolicy: NetworkPolicy;
   /** What happens when a client asks for a confinement that this server does not enforce. */
   readonly sandboxRequests: 'refuse' | 'ignore';
+  readonly observer?: ExecObserver | undefined;
 }
 
 /** A terminal has this size unless the client names one: the protocol's figure. */
@@ -80,7 +82,7 @@ export class ExecHandler {
     this.limits = options.limits;
     this.sessions = new SessionRegistry(options.limits, options.clock ?? REAL_CLOCK);
     this.#files = new FileSystem(options.limits);
-    this.#http = new HttpRequests(options.limits, options.networkPolicy);
+    this.#http = new HttpRequests(options.limits, options.networkPolicy, options.observer);
   }
 
   get fileSystem(): FileSystem {
@@ -121,11 +123,18 @@ export class ExecHandler {
     if (session.openProcesses >= limits.processes) {
       throw new ExecError('invalidRequest', `too many processes: the limit is ${limits.processes}`);
     }
+    let child: SpawnedProcess | undefined;
+    const { argv, tty, timeoutMs } = params;
+    const terminate = (): void => void child?.terminate();
+    const watcher = this.#options.observer?.process(session, { processId, argv, tty, timeoutMs, terminate });
+    if (watcher !== undefined && 'refuse' in watcher) throw new ExecError('invalidRequest', watcher.refuse);
     session.processes.set(processId, 'starting');
-    return session.track(processId, this.#spawn(session, params));
+    const process = await session.track(processId, this.#spawn(session, params, watcher));
+    child = process.child;
+    return process;
   }
 
-  async #spawn(session: Session, params: StartParams): Promise<ManagedProcess> {
+  async #spawn(session: Session, params: StartParams, watcher: ProcessWatcher | undefined): Promise<ManagedProcess> {
     const { processId, argv, cwd, tty, arg0, envPolicy, timeoutMs } = params;
     const { spawner, level, environment } = this.#options;
     try {
@@ -152,9 +161,16 @@ export class ExecHandler {
         onClosed: session.retire,
       });
       session.add(process);
+      if (watcher !== undefined) {
+        watcher.started(child.pid);
+        void child.exited.then(({ exitCode, signal, timedOut }) =>
+          watcher.ended({ exitCode: protocolExitCode(exitCode, signal), timedOut }),
+        );
+      }
       return process;
     } catch (error) {
       session.processes.delete(processId);
+      watcher?.ended({ problem: error instanceof Error ? error.message : String(error) });
       throw error;
     }
   }

@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { ExecError } from './exec-error.js';
 import type { ProcessLimits } from './limits.js';
 import type { HttpHeader } from './messages.js';
+import type { ExecObserver, RequestWatcher } from './observer.js';
 import type { Session } from './session.js';
 
 /** One connection that an HTTP request is about to open. */
@@ -53,10 +54,12 @@ const CREDENTIALS = new Set(['authorization', 'cookie', 'proxy-authorization']);
 export class HttpRequests {
   readonly #limits: ProcessLimits;
   readonly #policy: NetworkPolicy;
+  readonly #observer: ExecObserver | undefined;
 
-  constructor(limits: ProcessLimits, policy: NetworkPolicy) {
+  constructor(limits: ProcessLimits, policy: NetworkPolicy, observer: ExecObserver | undefined) {
     this.#limits = limits;
     this.#policy = policy;
+    this.#observer = observer;
   }
 
   async send(session: Session, asked: HttpRequest): Promise<HttpResponse> {
@@ -69,14 +72,17 @@ export class HttpRequests {
     if (session.httpRequests.size >= httpRequests) {
       throw new ExecError('invalidRequest', `too many http requests at once: the limit is ${httpRequests}`);
     }
+    const watcher = this.#observer?.request(session, { requestId, method: asked.method, url: url.href });
+    if (watcher !== undefined && 'refuse' in watcher) throw new ExecError('invalidRequest', watcher.refuse);
     session.httpRequests.add(requestId);
-    const done = (): void => {
+    const done = (problem?: string): void => {
       session.httpRequests.delete(requestId);
+      watcher?.ended(problem);
     };
     const timeoutMs = Math.min(asked.timeoutMs ?? httpTimeoutMs, httpTimeoutMs);
     const signal = AbortSignal.any([session.connectionSignal, AbortSignal.timeout(timeoutMs)]);
     try {
-      const response = await this.#follow(asked, url, signal);
+      const response = await this.#follow(asked, url, signal, watcher);
       const head = { status: response.statusCode ?? 0, headers: headersOf(response) };
       if (asked.streaming === 'whole') {
         const body = await this.#whole(response);
@@ -84,11 +90,11 @@ export class HttpRequests {
         return { ...head, body, begin: () => {} };
       }
       const begin = (): void => {
-        void stream(session, requestId, response, this.#limits.laterChunkBytes, signal).finally(done);
+        void stream(session, requestId, response, this.#limits.laterChunkBytes, signal).finally(() => done());
       };
       return { ...head, body: Buffer.alloc(0), begin };
     } catch (error) {
-      done();
+      done(error instanceof Error ? error.message : String(error));
       if (error instanceof ExecError) throw error;
       throw new ExecError('internal', `http/request failed: ${reasonOf(error, signal)}`, { cause: error });
     }
@@ -118,11 +124,16 @@ export class HttpRequests {
     return url;
   }
 
-  async #follow(asked: HttpRequest, start: URL, signal: AbortSignal): Promise<IncomingMessage> {
+  async #follow(
+    asked: HttpRequest,
+    start: URL,
+    signal: AbortSignal,
+    watcher: RequestWatcher | undefined,
+  ): Promise<IncomingMessage> {
     let { method, headers, body } = asked;
     let url = start;
     for (let hop = 0; hop <= this.#limits.httpRedirects; hop += 1) {
-      const response = await this.#exchange(url, method, headers, body, signal);
+      const response = await this.#exchange(url, method, headers, body, signal, watcher);
       const { location } = response.headers;
       const status = response.statusCode ?? 0;
       if (asked.redirectPolicy === 'stop' || !REDIRECTS.has(status) || location === undefined) return response;
@@ -148,12 +159,15 @@ export class HttpRequests {
     headers: readonly HttpHeader[],
     body: Buffer | undefined,
     signal: AbortSignal,
+    watcher: RequestWatcher | undefined,
   ): Promise<IncomingMessage> {
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const family = isIP(host);
     const target = family === 0 ? await lookup(host) : { address: host, family };
     const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
-    const verdict = await this.#policy({ url, address: target.address, port });
+    const asked = { url, address: target.address, port };
+    const verdict = await this.#policy(asked);
+    watcher?.decided(asked, verdict);
     if (!verdict.allow) throw new ExecError('invalidRequest', `http/request refused by policy: ${verdict.reason}`);
     return new Promise((resolve, reject) => {
       const send = url.protocol === 'https:' ? secureRequest : plainRequest;

@@ -40,3 +40,4 @@ export type {
   StreamName,
   WriteStatus,
 } from './messages.js';
+export type { AskedProcess, ExecObserver, ObservedSession, ProcessWatcher, RequestWatcher } from './observer.js';

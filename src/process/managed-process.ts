@@ -8,7 +8,7 @@ import type { StreamName } from './messages.js';
 import { type RetainedChunk, Retention } from './retention.js';
 
 /** The exit as the protocol reports it: 128 + signal for a process that a signal ended. */
-function protocolExitCode(exitCode: number | null, signal: NodeJS.Signals | null): number {
+export function protocolExitCode(exitCode: number | null, signal: NodeJS.Signals | null): number {
   return exitCode ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }
 

@@ -53,6 +53,8 @@ export interface ToolExecutorOptions {
   readonly level?: string;
   /** Where children have their private folders. */
   readonly scratchDir?: string;
+  /** Hears of every execution that was accepted, in the turn of the request that asked for it. */
+  readonly onExecution?: (execution: Execution) => void;
 }
 
 /** How a caller wants one call to be treated. */
@@ -102,6 +104,7 @@ export class ToolExecutor implements AsyncDisposable {
   readonly #keys = new IdempotencyKeys();
   readonly #executions = new Map<string, Execution>();
   readonly #inFlight = new Set<Promise<unknown>>();
+  readonly #onExecution: (execution: Execution) => void;
   #total = 0;
   #disposed: Promise<void> | undefined;
 
@@ -110,6 +113,7 @@ export class ToolExecutor implements AsyncDisposable {
     this.limits = { ...DEFAULT_TOOL_LIMITS, ...options.limits };
     this.policy = { ...DEFAULT_TOOL_POLICY, ...options.policy };
     this.level = options.level ?? 'process';
+    this.#onExecution = options.onExecution ?? (() => {});
     const { limits, policy, level } = this;
     mkdirSync(cacheDir, { recursive: true });
     this.#ownSpawner = options.spawner === undefined;
@@ -392,6 +396,7 @@ export class ToolExecutor implements AsyncDisposable {
 
   #remember(execution: Execution): void {
     this.#executions.set(execution.id, execution);
+    this.#onExecution(execution);
     void execution.done.then(() => {
       setTimeout(() => {
         this.#executions.delete(execution.id);

@@ -9,8 +9,9 @@ export {
   type ToolStats,
 } from './executor.js';
 export { type ToolFailure, ToolFailureError } from './failure.js';
+export { CORS_HEADERS, VERSION_HEADER } from './http/cors.js';
 export { openApiDocument } from './http/openapi.js';
-export { type ToolRoutesOptions, toolRoutes } from './http/routes.js';
+export { type ExecutionDirectory, type ToolRoutesOptions, toolRoutes } from './http/routes.js';
 export { toolServerOptions } from './http/server-options.js';
 export type { Freshness } from './install/resolver.js';
 export { DEFAULT_TOOL_LIMITS, type ToolLimits } from './limits.js';

@@ -2,6 +2,13 @@ export type { Caller, CallOptions, Notifier, ParamsOf, ReturnOf, WasmFunction, W
 export type { DuplexContext } from './grant.js';
 export type { WasmEvent } from './host/events.js';
 export {
+  type LoadWasmOptions,
+  loadWasm,
+  type RawGuest,
+  type RawGuestEnd,
+  type WasmModule,
+} from './host/load-wasm.js';
+export {
   type AnyFunctions,
   type OpenWasmOptions,
   openWasm,

@@ -49,6 +49,7 @@ export {
 } from './ndjson.js';
 export { type PortLike, type PortTransportOptions, portTransport } from './port-transport.js';
 export { printable } from './printable.js';
+export { bearerOf, hostNameOf, isLoopbackName, sameDigest, secretDigest } from './request-identity.js';
 export { type Clock, REAL_CLOCK, type StreamTransportOptions, streamTransport } from './stream-transport.js';
 export type { CloseReason, Transport, Unsubscribe } from './transport.js';
 export {
@@ -69,3 +70,4 @@ export {
 } from './websocket.js';
 export { type Admission, type AdmissionRules, admit } from './websocket-admission.js';
 export { listenWebSocket, type WebSocketListener, type WebSocketListenerOptions } from './websocket-listener.js';
+export { createUpgrader, refuseUpgrade, type Upgrader, type UpgraderOptions } from './websocket-upgrade.js';

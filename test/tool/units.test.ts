@@ -6,13 +6,13 @@ import { envNameProblem } from '../../src/tool/env-names.js';
 import { EventLog } from '../../src/tool/event-log.js';
 import { FairQueue } from '../../src/tool/fair-queue.js';
 import { freshnessOf } from '../../src/tool/http/cache-control.js';
-import { hostOf } from '../../src/tool/http/guard.js';
 import { bodyHash } from '../../src/tool/idempotency.js';
 import { isListed } from '../../src/tool/install/package-list.js';
 import { packageNameProblem, versionKind } from '../../src/tool/package-names.js';
 import { FrameReader } from '../../src/tool/run/frames.js';
 import { AddressPolicy } from '../../src/tool/webhooks/address.js';
 import { urlProblem } from '../../src/tool/webhooks/send.js';
+import { hostNameOf } from '../../src/wire/index.js';
 
 describe('the fair queue', () => {
   const queue = (places: number, maxWaiting: number): FairQueue =>
@@ -233,7 +233,7 @@ describe('small parts', () => {
   it('reads cache control and hosts', () => {
     expect(freshnessOf('max-age=10')).toEqual({ kind: 'max-age', ms: 10_000 });
     expect(() => freshnessOf('private')).toThrow('X-TPMJS-Cache-Control');
-    expect(['localhost:80', '[::1]:80', '127.0.0.1', 'EVIL.com:1', 'a:b:c'].map(hostOf)).toEqual([
+    expect(['localhost:80', '[::1]:80', '127.0.0.1', 'EVIL.com:1', 'a:b:c'].map(hostNameOf)).toEqual([
       'localhost',
       '[::1]',
       '127.0.0.1',

@@ -3,10 +3,10 @@ import { isSallyportError } from '../../errors/index.js';
 import { decodeJson, printable } from '../../wire/index.js';
 import type { RequestOptions, ToolExecutor } from '../executor.js';
 import { failure, failureFields, failureOf, type ToolFailure, ToolFailureError } from '../failure.js';
-import type { ErrorResponse, ExecuteToolResponse } from '../messages.js';
+import { type ErrorResponse, type ExecuteToolResponse, type ExecutionStatus, PROTOCOL_VERSION } from '../messages.js';
 import { implementationVersion } from '../version.js';
 import { freshnessOf } from './cache-control.js';
-import { addCors } from './cors.js';
+import { addCors, VERSION_HEADER } from './cors.js';
 import { lastEventId, sendEvents, sendOnly, wantsEvents } from './event-stream.js';
 import { checkHost, checkOrigin, tokenCheck } from './guard.js';
 import { health, info } from './info.js';
@@ -25,8 +25,28 @@ export interface ToolRoutesOptions {
   /** What `/info` calls the server, and where it runs. */
   readonly name?: string;
   readonly region?: string;
+  /** What `/info` says beside what the protocol asks for. */
+  readonly moreInfo?: Readonly<Record<string, unknown>>;
   /** `leave` is for servers that have other paths beside these. */
   readonly unknownPaths?: 'answer' | 'leave';
+  /** `elsewhere` is for servers that check host, token and origin of all their paths in one place. */
+  readonly guard?: 'own' | 'elsewhere';
+  /** Whose turn a request counts as. Its address, unless told. */
+  readonly clientOf?: (request: FastifyRequest) => string;
+  /** What else is known of executions, also of those of other boundaries. */
+  readonly executions?: ExecutionDirectory;
+}
+
+/** Executions that are known beside those of the executor. */
+export interface ExecutionDirectory {
+  /** What is known of an execution; undefined for one that this caller has no business with. */
+  describe(
+    id: string,
+    request: FastifyRequest,
+    status: ExecutionStatus | undefined,
+  ): Readonly<Record<string, unknown>> | undefined;
+  /** Ends it and waits for its end, if it is not one of the executor's. */
+  cancel(id: string, request: FastifyRequest): Promise<void>;
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
@@ -121,7 +141,7 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
       );
     }
     return {
-      client: request.ip,
+      client: options.clientOf?.(request) ?? request.ip,
       freshness: freshnessOf(request.headers['x-tpmjs-cache-control']),
       ...(signal === undefined ? {} : { signal }),
       ...(key === undefined ? {} : { idempotencyKey: key }),
@@ -147,9 +167,17 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
     sendEvents(reply, execution, 0, executor.limits, execution.whenAlone);
     return reply;
   };
+  const found = (request: FastifyRequest): object => {
+    const id = idOf(request);
+    const status = executor.status(id);
+    const known = options.executions === undefined ? status : options.executions.describe(id, request, status);
+    if (known === undefined) throw noExecution(id);
+    return known;
+  };
   const events: Handler = (request, reply) => {
     const id = idOf(request);
     const after = lastEventId(request);
+    found(request);
     const live = executor.execution(id);
     const status = executor.status(id);
     if (live !== undefined) {
@@ -164,7 +192,7 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
 
   const table = (prefix: string): readonly (readonly [Method, string, Handler])[] => [
     ['GET', '/health', () => health(version)],
-    ['GET', '/info', () => info(executor, name, version, options.region)],
+    ['GET', '/info', () => ({ ...info(executor, name, version, options.region), ...options.moreInfo })],
     ['GET', '/openapi.json', () => (document ??= openApiDocument())],
     ['POST', '/execute-tool', execute],
     [
@@ -190,23 +218,15 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
       (request, reply) => executor.describe(request.body, optionsOf(request, presence(reply))),
     ],
     ['POST', '/execute-batch', (request, reply) => executor.batch(request.body, optionsOf(request, presence(reply)))],
-    [
-      'GET',
-      '/executions/:id',
-      (request) => {
-        const status = executor.status(idOf(request));
-        if (status === undefined) throw noExecution(idOf(request));
-        return status;
-      },
-    ],
+    ['GET', '/executions/:id', (request) => found(request)],
     [
       'DELETE',
       '/executions/:id',
       async (request) => {
+        found(request);
         await executor.cancel(idOf(request));
-        const status = executor.status(idOf(request));
-        if (status === undefined) throw noExecution(idOf(request));
-        return status;
+        await options.executions?.cancel(idOf(request), request);
+        return found(request);
       },
     ],
     ['GET', '/executions/:id/events', events],
@@ -261,6 +281,10 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
     );
     fastify.setErrorHandler((error, _request, reply) => sendFailure(reply, failureOfError(error)));
     fastify.addHook('onRequest', async (request, reply) => {
+      if (options.guard === 'elsewhere') {
+        reply.header(VERSION_HEADER, PROTOCOL_VERSION);
+        return;
+      }
       addCors(request, reply, apiKey === '' ? 'open' : 'guarded');
       if (request.method === 'OPTIONS') return;
       const path = (request.routeOptions.url ?? '').replace(/^\/api\//, '/');

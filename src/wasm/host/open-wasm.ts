@@ -219,7 +219,8 @@ function methods<Methods>(
   return new Proxy(Object.create(null), handler);
 }
 
-async function load(pathOrBytes: string | URL | Uint8Array, limits: WasmLimits): Promise<Uint8Array> {
+/** Reads a module. */
+export async function load(pathOrBytes: string | URL | Uint8Array, limits: WasmLimits): Promise<Uint8Array> {
   // A copy: what was checked must be what runs, whatever its owner does to the original.
   if (pathOrBytes instanceof Uint8Array) return Uint8Array.from(pathOrBytes.subarray(0, limits.moduleBytes + 1));
   try {
