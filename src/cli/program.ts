@@ -6,6 +6,7 @@ import { packageVersion } from './version.js';
 
 const EXAMPLES = `
 Examples:
+  sallyport serve
   echo '[1, 2, 3].map((n) => n * n)' | sallyport run -
   sallyport exec -- ls -l
   sallyport doctor
@@ -63,8 +64,8 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./serve-tools.js')).serveToolsCommand(),
   },
   {
-    usage: 'key <command>',
-    summary: 'make and list keys for the server',
+    usage: 'key create <name>',
+    summary: 'make a key for a server that has several',
     load: async () => (await import('./key.js')).keyCommand(),
   },
   {
