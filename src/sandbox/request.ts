@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { SallyportError } from '../errors/index.js';
+import type { PolicyRequest } from './container/policy.js';
 import { EXEC_STRING_BYTES, EXEC_TOTAL_BYTES, EXTRA_PIPES_MAX, TERMINAL_SIDE_MAX } from './limits.js';
 import { spawnFailed } from './resolve-program.js';
 
@@ -45,6 +46,8 @@ export interface SpawnRequest {
   readonly cwd: string;
   readonly stdio: PipeStdio | TerminalStdio;
   readonly limits?: SpawnLimits;
+  /** What of the level's own policy this call needs. It can only ask for less; a level that confines nothing refuses it. */
+  readonly policy?: PolicyRequest;
   /** The name of an isolation level, such as `process`. */
   readonly level: string;
 }
@@ -56,6 +59,7 @@ export interface Command {
   readonly env: ReadonlyMap<string, string>;
   readonly cwd: string;
   readonly limits: SpawnLimits;
+  readonly policy: PolicyRequest | undefined;
   readonly stdio: PipeStdio | TerminalStdio;
 }
 
@@ -123,5 +127,6 @@ export function checkRequest(request: SpawnRequest): Command {
   }
   const limits = request.limits ?? {};
   checkLimits(limits);
-  return { argv: [program, ...args], arg0: request.arg0, env, cwd: request.cwd, limits, stdio: request.stdio };
+  const { arg0, cwd, stdio, policy } = request;
+  return { argv: [program, ...args], arg0, env, cwd, limits, policy, stdio };
 }
