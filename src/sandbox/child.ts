@@ -63,7 +63,7 @@ export class Child implements SpawnedProcess {
     this.exited = new Promise((resolve) => {
       launched.child.once('exit', (exitCode, signal) => {
         const wallMs = performance.now() - parts.startedAt;
-        const { limit, ...measured } = parts.invocation.inspect?.() ?? {};
+        const { limit, ...measured } = parts.invocation.inspect?.({ exitCode }) ?? {};
         const usage = { wallMs, ...measured };
         clearTimeout(timer);
         parts.ledger.leaderEnded(parts.tree);

@@ -34,7 +34,7 @@ export interface Invocation {
   /** Who makes the terminal the controlling one of its session: the launcher unless said otherwise, or what the level put in front of the command. */
   readonly controllingTerminal?: 'level';
   /** Looks, when the leader has ended, which limit was hit and what was used. */
-  readonly inspect?: () => Aftermath;
+  readonly inspect?: (ending: { readonly exitCode: number | null }) => Aftermath;
   /** Gives back what the level set up for this one child (scratch folders, control groups), after its tree was ended. */
   readonly dispose?: () => void | Promise<void>;
 }

@@ -173,7 +173,7 @@ class BubblewrapLevel implements ContainerLevel {
       handles: handles.handles,
       leader: 'supervisor',
       controllingTerminal: 'level',
-      ...(group === undefined ? {} : { inspect: () => group.inspect() }),
+      ...(group === undefined ? {} : { inspect: ({ exitCode }) => group.inspect(exitCode) }),
     };
   }
 }

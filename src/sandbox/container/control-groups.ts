@@ -1,9 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Aftermath } from '../level.js';
+import type { Aftermath, LimitHit } from '../level.js';
 import { errnoOf } from '../resolve-program.js';
-import { GROUP_REMOVAL_PAUSE_MS, GROUP_REMOVAL_TRIES, OWN_PROCESSES } from './limits.js';
+import { CPU_ACCURACY, GROUP_REMOVAL_PAUSE_MS, GROUP_REMOVAL_TRIES, OWN_PROCESSES } from './limits.js';
 import type { ResourceLimits } from './policy.js';
 
 type Controller = 'memory' | 'pids' | 'cpuacct';
@@ -165,22 +166,26 @@ export class ControlGroup {
     return found === undefined ? undefined : Number(found);
   }
 
-  /** Looks what was used, and which limit was hit. Nothing that the program says counts. */
-  inspect(): Aftermath {
-    const { usage, oomKills, memoryPeak } = this.#dialect;
+  /** Looks what was used, and which limit was hit. What the program says of itself decides nothing alone. */
+  inspect(exitCode: number | null): Aftermath {
+    const { usage, memoryPeak } = this.#dialect;
     const spent = this.#number('cpuacct', usage.file, usage.field);
     const cpuMs = spent === undefined ? undefined : spent / usage.perMs;
     const maxRssBytes = this.#number('memory', memoryPeak, /^(\d+)/);
-    const killed = this.#number('memory', oomKills, /^oom_kill (\d+)/m) ?? 0;
-    const refused = this.#number('pids', 'pids.events', /^max (\d+)/m) ?? 0;
-    const { cpuSeconds = Number.POSITIVE_INFINITY } = this.#limits;
-    const limit =
-      killed > 0 ? 'memory' : (cpuMs ?? 0) >= cpuSeconds * 1_000 ? 'cpu' : refused > 0 ? 'processes' : undefined;
+    const limit = this.#limitHit(exitCode, cpuMs ?? 0);
     return {
       ...(limit === undefined ? {} : { limit }),
       ...(cpuMs === undefined ? {} : { cpuMs }),
       ...(maxRssBytes === undefined ? {} : { maxRssBytes }),
     };
+  }
+
+  #limitHit(exitCode: number | null, cpuMs: number): LimitHit | undefined {
+    const { cpuSeconds = Number.POSITIVE_INFINITY } = this.#limits;
+    if ((this.#number('memory', this.#dialect.oomKills, /^oom_kill (\d+)/m) ?? 0) > 0) return 'memory';
+    const signalled = exitCode === 128 + constants.signals.SIGXCPU || exitCode === 128 + constants.signals.SIGKILL;
+    if (signalled && cpuMs >= cpuSeconds * 1_000 * CPU_ACCURACY) return 'cpu';
+    return (this.#number('pids', 'pids.events', /^max (\d+)/m) ?? 0) > 0 ? 'processes' : undefined;
   }
 
   /** Removes the group once the kernel lets go of it. */

@@ -22,6 +22,9 @@ export const OWN_PROCESSES = 3;
 /** Seconds between the polite signal of the processor limit and the one that cannot be ignored. */
 export const CPU_GRACE_SECONDS = 1;
 
+/** How well the two clocks of the kernel agree: the one that limits counts in ticks, the one that is read does not. */
+export const CPU_ACCURACY = 0.75;
+
 /** How often and how long a control group is tried to be removed: the kernel empties it a moment after the last exit. */
 export const GROUP_REMOVAL_TRIES = 200;
 export const GROUP_REMOVAL_PAUSE_MS = 5;

@@ -9,7 +9,8 @@ import { RELAY_PORT } from '../limits.js';
 const SCRIPT = String.raw`
 use strict; use Socket;
 my ($port, $path) = splice @ARGV, 0, 2;
-socket(my $door, PF_INET, SOCK_STREAM, 0) && setsockopt($door, SOL_SOCKET, SO_REUSEADDR, 1)
+my ($door, $in, $to);
+socket($door, PF_INET, SOCK_STREAM, 0) && setsockopt($door, SOL_SOCKET, SO_REUSEADDR, 1)
   && bind($door, pack_sockaddr_in($port, INADDR_LOOPBACK)) && listen($door, 128) or die "relay: $!\n";
 my $child = fork; defined $child or die "relay: $!\n";
 if ($child) { waitpid $child, 0; close $door; exec { $ARGV[0] } @ARGV or exit 127 }
@@ -39,8 +40,9 @@ while (1) {
   }
   for my $n (keys %sock) { gone($n) if $sock{$n} && $eof{$n} && $eof{$peer{$n}} && !length $out{$n} && !length $out{$peer{$n}} }
   if (vec $r, fileno $door, 1) {
-    next unless accept my $in, $door;
-    socket(my $to, PF_UNIX, SOCK_STREAM, 0) && connect($to, pack_sockaddr_un($path)) or next;
+    undef $in; undef $to;
+    next unless accept $in, $door;
+    socket($to, PF_UNIX, SOCK_STREAM, 0) && connect($to, pack_sockaddr_un($path)) or next;
     for ($in, $to) { require Fcntl; fcntl $_, Fcntl::F_SETFL(), Fcntl::O_NONBLOCK() }
     my ($a, $b) = (fileno $in, fileno $to);
     @sock{$a, $b} = ($in, $to); @peer{$a, $b} = ($b, $a); @out{$a, $b} = ('', ''); @eof{$a, $b} = (0, 0);
