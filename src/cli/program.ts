@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { doctorCommand } from './doctor.js';
 import { runCommand } from './run.js';
 import { runnerCommand } from './runner.js';
+import { sandboxCommand } from './sandbox.js';
 import { packageVersion } from './version.js';
 
 const EXAMPLES = `
@@ -23,6 +24,7 @@ export function program(): Command {
     });
   root.addCommand(runCommand());
   root.addCommand(runnerCommand());
+  root.addCommand(sandboxCommand());
   root.addCommand(doctorCommand());
   // Every command, also the ones below, throws instead of ending the process, so that one place decides the exit code.
   const commands = [root, ...root.commands];

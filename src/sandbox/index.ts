@@ -12,6 +12,7 @@ export {
 } from './container/policy.js';
 export type { ProxyDecision } from './container/proxy/gate.js';
 export type { InputStream } from './input.js';
+export { type IsolationChoice, type ResolvedIsolation, resolveIsolation } from './isolation.js';
 export type { ExtraPipe } from './launch.js';
 export type { Aftermath, Availability, Invocation, IsolationLevel, LimitHit } from './level.js';
 export { DEFAULT_INPUT_QUEUE_BYTES, DEFAULT_KILL_GRACE_MS, DEFAULT_SEARCH_PATH } from './limits.js';
