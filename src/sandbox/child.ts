@@ -50,6 +50,8 @@ export class Child implements SpawnedProcess {
   readonly #parts: ChildParts;
   readonly #sent = new Set<NodeJS.Signals>();
   #timedOut = false;
+  #written = 0;
+  #flooded = false;
   #released: Promise<void> | undefined;
 
   constructor(parts: ChildParts) {
@@ -69,7 +71,8 @@ export class Child implements SpawnedProcess {
         parts.ledger.leaderEnded(parts.tree);
         launched.onExit();
         const status = unfold({ exitCode, signal }, parts.invocation.leader, this.#sent);
-        resolve({ ...status, timedOut: this.#timedOut, ...(limit === undefined ? {} : { limit }), usage });
+        const hit = this.#flooded ? 'output' : limit;
+        resolve({ ...status, timedOut: this.#timedOut, ...(hit === undefined ? {} : { limit: hit }), usage });
       });
     });
     const { timeoutMs, killGraceMs = DEFAULT_KILL_GRACE_MS } = limits;
@@ -80,6 +83,10 @@ export class Child implements SpawnedProcess {
             this.#timedOut = true;
             void this.terminate({ graceMs: killGraceMs });
           }, timeoutMs);
+    const { outputBytes } = limits;
+    if (outputBytes !== undefined) {
+      for (const output of launched.outputs) output.onBytes((bytes) => this.#charge(bytes, outputBytes));
+    }
     this.drained = this.exited.then(async () => {
       await Promise.all(launched.outputs.map((output) => output.drained()));
     });
@@ -134,6 +141,13 @@ export class Child implements SpawnedProcess {
     await this.terminate();
     this.#parts.launched.destroy();
     await this.#release();
+  }
+
+  #charge(bytes: number, most: number): void {
+    this.#written += bytes;
+    if (this.#flooded || this.#written <= most) return;
+    this.#flooded = true;
+    void this.terminate();
   }
 
   #release(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Command } from './request.js';
 
 /** A limit that was hit, as the trusted side saw it. */
-export type LimitHit = 'memory' | 'processes' | 'cpu';
+export type LimitHit = 'memory' | 'processes' | 'cpu' | 'output';
 
 /** What a level knows of a child that has ended. */
 export interface Aftermath {

@@ -15,6 +15,8 @@ export interface SpawnLimits {
   readonly timeoutMs?: number;
   /** How long the polite signal may take, at a timeout. */
   readonly killGraceMs?: number;
+  /** Bytes that it may write to all its outputs together. Then it is ended at once. */
+  readonly outputBytes?: number;
   /** The rest are limits of the kernel, per process. They cost one more exec, of `prlimit`. */
   readonly cpuSeconds?: number;
   readonly fileSizeBytes?: number;

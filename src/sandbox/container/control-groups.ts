@@ -88,7 +88,8 @@ export function findGroupHome(mount = '/sys/fs/cgroup', own = '/proc/self/cgroup
   for (const controller of controllers) {
     const folder = unified ? join(mount, ownGroup(groups, '')) : join(mount, controller, ownGroup(groups, controller));
     const problem = unified && controller !== 'cpuacct' ? delegate(folder, controller) : undefined;
-    const trial = join(folder, `${PREFIX}${process.pid}-0`);
+    counter += 1;
+    const trial = join(folder, `${PREFIX}${process.pid}-${counter}`);
     const errno = problem ?? attempt(() => mkdirSync(trial));
     if (errno !== undefined) {
       lacking.set(controller, `${folder}: ${errno}`);

@@ -11,12 +11,12 @@ const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
     'AppArmor restricts user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or a profile for bwrap',
   ],
   [
-    /No permissions to creat(?:e|ing) new namespace|Creating new namespace failed|clone|Operation not permitted/i,
-    'user namespaces are forbidden: sysctl -w user.max_user_namespaces=15000 (and kernel.unprivileged_userns_clone=1); inside a container, run it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined',
-  ],
-  [
     /mount proc|\/proc/i,
     'a process table of its own is forbidden: inside a container, run it with --security-opt systempaths=unconfined',
+  ],
+  [
+    /No permissions to creat(?:e|ing) new namespace|Creating new namespace failed|clone|Operation not permitted/i,
+    'user namespaces are forbidden: sysctl -w user.max_user_namespaces=15000 (and kernel.unprivileged_userns_clone=1); inside a container, run it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined',
   ],
   [/Unknown option/i, 'bubblewrap is too old: 0.8.0 or later is needed'],
 ];

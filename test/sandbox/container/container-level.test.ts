@@ -211,6 +211,12 @@ describe.runIf(here.available)('a room', () => {
     if (findGroupHome().folders.has('cpuacct')) expect(spun.limit).toBe('cpu');
   });
 
+  test('ends a command that floods its output', async () => {
+    const flood = await run(level, 'yes', { limits: { outputBytes: 1024 * 1024, timeoutMs: 15_000 } });
+    expect(flood).toMatchObject({ signal: 'SIGKILL', limit: 'output', timedOut: false });
+    expect(flood.text.length).toBeLessThan(4 * 1024 * 1024);
+  });
+
   test('leaves nothing behind after 100 runs: no process, mount, group or folder', async () => {
     const traces = () => ({
       mounts: readFileSync('/proc/self/mountinfo', 'utf8').split('\n').length,
