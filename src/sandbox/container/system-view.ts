@@ -17,12 +17,9 @@ const ETC_FILES = ['ld.so.cache', 'nsswitch.conf', 'protocols', 'services', 'ssl
  * still is to the kernel, whatever number it has inside. An ordinary user is kept out by the modes of these files.
  */
 const KERNEL_FILES = [
-  'kcore',
-  'kmsg',
   'kpagecgroup',
   'kpagecount',
   'kpageflags',
-  'mtrr',
   'slabinfo',
   'sysrq-trigger',
   'timer_list',
