@@ -1,5 +1,6 @@
 export { type ContainerLevel, type ContainerOptions, containerLevel } from './container/container-level.js';
 export type { Enforcement, Hold } from './container/enforcement.js';
+export { ownPackagePaths, withOwnPackage } from './container/own-package.js';
 export { DEFAULT_LIMITS, GUEST_POLICY, processPolicy, toolPolicy, WASM_POLICY } from './container/policies.js';
 export {
   checkPolicy,

@@ -14,6 +14,7 @@ import { relayPrefix, relayVariables } from './proxy/relay.js';
 import { effectiveLimits, rlimitPrefix } from './rlimits.js';
 import { PROXY_SOCKET, RoomPlan } from './room-arguments.js';
 import { MACHINES } from './seccomp/machines.js';
+import { shellLimits, shellSetsLimits } from './shell-limits.js';
 import { SystemView } from './system-view.js';
 import { findTools, type Tools } from './tools.js';
 import { tryRoom } from './try-room.js';
@@ -38,6 +39,8 @@ interface Workshop {
   readonly tools: Tools;
   readonly view: SystemView;
   readonly plan: RoomPlan;
+  /** Whether the shell can set limits. */
+  readonly shellLimited: boolean;
 }
 
 function openWorkshop(): Workshop | string {
@@ -47,11 +50,17 @@ function openWorkshop(): Workshop | string {
   const found = findTools();
   if (!found.ok) return found.reason;
   const view = new SystemView();
-  return { tools: found.tools, view, plan: new RoomPlan(view, machine) };
+  const { tools } = found;
+  return { tools, view, plan: new RoomPlan(view, machine), shellLimited: shellSetsLimits(tools.sh) };
 }
 
 /** Writes itself into every group named before `--`, and becomes what comes after. Fails rather than run outside of one. */
-const ENTER_GROUPS = 'while [ "$1" != -- ]; do echo 0 >"$1" || exit 125; shift; done; shift; exec "$@"';
+const ENTER_GROUPS = 'while [ "$1" != -- ]; do echo 0 >"$1" || exit 125; shift; done; shift';
+
+function enter(sh: string, group: ControlGroup, limits: string | undefined): string[] {
+  const script = `${ENTER_GROUPS}; ${limits === undefined ? '' : `${limits} || exit 125; `}exec "$@"`;
+  return [sh, '-c', script, 'sh', ...group.entrances, '--'];
+}
 
 /** What one room holds besides its processes. */
 interface Furniture {
@@ -133,7 +142,8 @@ class BubblewrapLevel implements ContainerLevel {
     }
   }
 
-  #assemble(command: Command, policy: Policy, { tools, view, plan }: Workshop, furniture: Furniture): Invocation {
+  #assemble(command: Command, policy: Policy, workshop: Workshop, furniture: Furniture): Invocation {
+    const { tools, view, plan, shellLimited } = workshop;
     const { handles, proxy, group } = furniture;
     const { env, cwd } = command;
     const [program, ...args] = command.argv;
@@ -151,17 +161,18 @@ class BubblewrapLevel implements ContainerLevel {
     });
     const { addressSpaceBytes } = command.limits;
     const limits = { ...policy.limits, ...(addressSpaceBytes === undefined ? {} : { addressSpaceBytes }) };
+    const enforced = new Set<string>(this.#groups.folders.keys());
+    const early = group === undefined || !shellLimited ? undefined : shellLimits(limits, enforced);
     const inner = [
       ...(proxy === undefined || tools.perl === undefined ? [] : relayPrefix(tools.perl, PROXY_SOCKET)),
-      ...rlimitPrefix(tools.prlimit, limits, this.#groups),
+      ...(early === undefined ? rlimitPrefix(tools.prlimit, limits, this.#groups) : []),
       ...(terminal ? [tools.setsid, '-c'] : []),
       ...argvFor({ file, argv0: command.arg0 ?? program, args, env, cwd }),
     ];
     // Variables may be secrets, and the arguments of a process are for everybody to see.
     const list = namelessFile(Buffer.from(room.map((argument) => `${argument}\0`).join('')));
     const bwrap = [tools.bwrap, '--args', handles.add(list), '--', ...inner];
-    const outer =
-      group === undefined ? bwrap : [tools.sh, '-c', ENTER_GROUPS, 'sh', ...group.entrances, '--', ...bwrap];
+    const outer = group === undefined ? bwrap : [...enter(tools.sh, group, early), ...bwrap];
     const [outerFile = tools.bwrap, ...outerArgs] = outer;
     return {
       file: outerFile,

@@ -22,6 +22,9 @@ export const OWN_PROCESSES = 3;
 /** Seconds between the polite signal of the processor limit and the one that cannot be ignored. */
 export const CPU_GRACE_SECONDS = 1;
 
+/** Below these, limits would hit bubblewrap while it copies small files into the room and holds its grants open. */
+export const SHELL_LIMITS_MIN = { fileSizeBytes: 1024 * 1024, openFiles: 256 } as const;
+
 /** How well the two clocks of the kernel agree: the one that limits counts in ticks, the one that is read does not. */
 export const CPU_ACCURACY = 0.75;
 

@@ -188,6 +188,21 @@ describe.runIf(here.available)('a room', () => {
     expect(await run(withLimits(limits, NO_GROUPS), '', { argv: ['perl', '-e', eater] })).toMatchObject({ text: '' });
   });
 
+  test('has the same limits of the kernel where there are control groups, however large or small they are', async () => {
+    for (const size of [
+      { fileSizeBytes: 8 * 1024 * 1024, openFiles: 300 },
+      { fileSizeBytes: 4096, openFiles: 20 },
+    ]) {
+      const { fileSizeBytes, openFiles } = size;
+      const limits = { ...size, memoryBytes: 512 * 1024 * 1024, cpuSeconds: 9, processes: 40 };
+      const shown = await run(withLimits(limits), 'cat /proc/self/limits');
+      expect(shown.text).toMatch(new RegExp(`Max file size +${fileSizeBytes} +${fileSizeBytes}`));
+      expect(shown.text).toMatch(new RegExp(`Max open files +${openFiles} +${openFiles}`));
+      expect(shown.text).toMatch(/Max cpu time +9 +10/);
+      expect(shown.text).toMatch(/Max core file size +0 +0/);
+    }
+  });
+
   test('tells a memory limit that was hit from a crash, as far as the machine lets it', async () => {
     const limited = withLimits({ memoryBytes: 64 * 1024 * 1024 });
     const eater = { argv: ['perl', '-e', 'my @x; push @x, "x" x 1e6 for 1..300; print "ate";'] };
