@@ -3,9 +3,11 @@ import { SallyportError } from '../../errors/index.js';
 import type { Availability, Invocation, IsolationLevel } from '../level.js';
 import { argvFor } from '../rename-program.js';
 import type { Command } from '../request.js';
+import { spawnFailed } from '../resolve-program.js';
 import { ControlGroup, findGroupHome, type GroupHome } from './control-groups.js';
 import { type Enforcement, enforcement } from './enforcement.js';
 import { HandleList, namelessFile } from './handles.js';
+import { BUBBLEWRAP_ARGUMENTS_MAX } from './limits.js';
 import { GUEST_POLICY } from './policies.js';
 import { checkPolicy, narrow, type Policy, policyInvalid } from './policy.js';
 import type { ProxyDecision } from './proxy/gate.js';
@@ -169,6 +171,7 @@ class BubblewrapLevel implements ContainerLevel {
       ...(terminal ? [tools.setsid, '-c'] : []),
       ...argvFor({ file, argv0: command.arg0 ?? program, args, env, cwd }),
     ];
+    if (room.length + inner.length > BUBBLEWRAP_ARGUMENTS_MAX) throw spawnFailed(JSON.stringify(program), 'E2BIG');
     // Variables may be secrets, and the arguments of a process are for everybody to see.
     const list = namelessFile(Buffer.from(room.map((argument) => `${argument}\0`).join('')));
     const bwrap = [tools.bwrap, '--args', handles.add(list), '--', ...inner];

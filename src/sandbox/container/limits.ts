@@ -22,6 +22,9 @@ export const OWN_PROCESSES = 3;
 /** Seconds between the polite signal of the processor limit and the one that cannot be ignored. */
 export const CPU_GRACE_SECONDS = 1;
 
+/** Bubblewrap takes 9,000 arguments in all, three for each variable, and refuses the rest only when it runs. */
+export const BUBBLEWRAP_ARGUMENTS_MAX = 8_990;
+
 /** Below these, limits would hit bubblewrap while it copies small files into the room and holds its grants open. */
 export const SHELL_LIMITS_MIN = { fileSizeBytes: 1024 * 1024, openFiles: 256 } as const;
 

@@ -154,6 +154,15 @@ describe.runIf(here.available)('a room', () => {
     await expect(run(level, 'true', { cwd: folder })).rejects.toThrow('not visible inside');
   });
 
+  test('refuses more arguments or variables than bubblewrap takes, before anything starts', async () => {
+    const many = Array.from({ length: 8_000 }, (_, index) => `x${index}`);
+    expect((await run(level, '', { argv: ['sh', '-c', 'echo $#', 'sh', ...many] })).text).toBe('8000\n');
+    const tooMany = { code: 'SPAWN_FAILED', facts: { errno: 'E2BIG' } };
+    await expect(run(level, '', { argv: ['true', ...many, ...many] })).rejects.toMatchObject(tooMany);
+    const env = Object.fromEntries(many.map((name) => [name, '1']));
+    await expect(run(level, 'true', { env: { PATH, ...env } })).rejects.toMatchObject(tooMany);
+  });
+
   test('is narrowed by a call, and never widened', async () => {
     const wide = containerLevel({ policy: (command) => processPolicy(command.cwd) });
     const script = 'echo x > made-here && echo wrote';

@@ -55,7 +55,8 @@ export async function openProxy(
   const server = createServer({ allowHalfOpen: true }, (client) => {
     clients.add(client);
     client.once('close', () => clients.delete(client));
-    void serveClient(client, gate, onDecision);
+    // Whoever listens to decisions may throw; that costs the connection, and nobody else.
+    serveClient(client, gate, onDecision).catch(() => client.destroy());
   });
   server.maxConnections = PROXY_CONNECTIONS_MAX;
   const close = async (): Promise<void> => {
@@ -70,6 +71,8 @@ export async function openProxy(
     await close();
     throw error;
   }
+  // Running out of handles refuses a connection; it must not end the server.
+  server.on('error', () => {});
   // Whoever waits for an execution holds its child; the proxy alone is no reason to stay.
   server.unref();
   return { socket, hosts: gate.hosts, close };
