@@ -11,6 +11,8 @@ type Controller = 'memory' | 'pids' | 'cpuacct';
 
 /** The files of the kernel, which have other names in each version. */
 interface Dialect {
+  /** The file that whoever joins writes to. Version 1 moves a single thread without a lock on the whole machine. */
+  readonly entrance: string;
   readonly memoryLimit: readonly string[];
   readonly memoryPeak: string;
   readonly oomKills: string;
@@ -18,6 +20,7 @@ interface Dialect {
 }
 
 const VERSION_1: Dialect = {
+  entrance: 'tasks',
   // The second one also counts what is swapped out; it can only be set after, and not be below, the first.
   memoryLimit: ['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes'],
   memoryPeak: 'memory.max_usage_in_bytes',
@@ -26,6 +29,7 @@ const VERSION_1: Dialect = {
 };
 
 const VERSION_2: Dialect = {
+  entrance: 'cgroup.procs',
   memoryLimit: ['memory.max'],
   memoryPeak: 'memory.peak',
   oomKills: 'memory.events',
@@ -124,7 +128,7 @@ export class ControlGroup {
     this.#dialect = dialect;
     this.#folders = folders;
     this.#limits = limits;
-    this.entrances = [...new Set(folders.values())].map((folder) => join(folder, 'cgroup.procs'));
+    this.entrances = [...new Set(folders.values())].map((folder) => join(folder, dialect.entrance));
   }
 
   /** Makes a group with these limits, or nothing where there is no home for it. */

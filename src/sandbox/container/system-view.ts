@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, openSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { errnoOf } from '../resolve-program.js';
 import type { HandleList } from './handles.js';
 import { beneath } from './paths.js';
 
@@ -68,11 +69,26 @@ function nodePaths(): string[] {
   return [program, modules].filter((path) => !beneath(path, '/usr'));
 }
 
+/** How deep a folder is searched for something that can be written to: they are shallow, but for `sys`, which is full of it. */
+const SWITCH_DEPTH = 4;
+
+/** Whether there is anything in a folder that its owner can write to. */
+function hasSwitch(path: string, depth: number): boolean {
+  try {
+    return readdirSync(path, { withFileTypes: true }).some((entry) => {
+      const inner = join(path, entry.name);
+      if (entry.isDirectory()) return depth === 0 || hasSwitch(inner, depth - 1);
+      return entry.isFile() && (statSync(inner).mode & 0o222) !== 0;
+    });
+  } catch (error) {
+    // What is not there needs no cover; what cannot be looked at gets one.
+    return errnoOf(error) !== 'ENOENT';
+  }
+}
+
 function kernelCovers(): string[] {
   const files = KERNEL_FILES.map((name) => join('/proc', name)).filter((path) => existsSync(path));
-  const folders = KERNEL_FOLDERS.map((name) => join('/proc', name)).filter(
-    (path) => existsSync(path) && readdirSync(path).length > 0,
-  );
+  const folders = KERNEL_FOLDERS.map((name) => join('/proc', name)).filter((path) => hasSwitch(path, SWITCH_DEPTH));
   return [
     ...folders.flatMap((path) => ['--ro-bind', path, path]),
     // Mounts have no devices inside, so these can be neither read nor written.
