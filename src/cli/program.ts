@@ -49,6 +49,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./tool.js')).toolCommand(),
   },
   {
+    usage: 'sandbox <argv...>',
+    summary: 'run a command in a room of its own, to try a policy',
+    load: async () => (await import('./sandbox.js')).sandboxCommand(),
+  },
+  {
     usage: 'runner',
     summary: 'serve the execbox runner protocol on stdio, or on a WebSocket',
     load: async () => (await import('./runner.js')).runnerCommand(),
