@@ -41,6 +41,8 @@ const DEFAULT_PORT = 7420;
 const WASM_GRANT = 'host';
 /** How long what was told to end may take until it is not waited for any more. */
 const END_GRACE_MS = 2_000;
+/** How long after the start processes are started ahead. */
+const WARM_DELAY_MS = 150;
 const HEALTH_PATHS = new Set(['/health', '/api/health', '/readyz', '/metrics']);
 
 /** All four boundaries on one port. */
@@ -315,6 +317,8 @@ class RunningServer implements SallyportServer {
 
   /** Fills the pools. What cannot be started as configured makes the server unready, with the reason. */
   async #fill(): Promise<void> {
+    // Starting a process holds everything up for a moment: the first request goes first.
+    await delay(WARM_DELAY_MS, undefined, { ref: false });
     const { tools, executor, shells } = this.#setup.parts;
     const parts = { tool: () => tools.warm(), run: () => executor.prewarm(), guest: () => shells.prewarm() };
     for (const [name, warm] of Object.entries(parts)) {

@@ -201,3 +201,39 @@ describe('WebSockets that misbehave', () => {
     socket.terminate();
   });
 });
+
+describe('readers and writers that take their time', () => {
+  it('a reader of events that never reads is let go, and nobody waits for it', async () => {
+    const started = await start({ limits: { streamBacklogBytes: 10_000 } });
+    const { hostname, port } = new URL(started.url);
+    const socket = connectTcp(Number(port), hostname, () =>
+      socket.write('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n'),
+    );
+    onTestFinished(() => void socket.destroy());
+    const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    socket.on('error', () => {});
+    await new Promise<void>((resolve) => socket.once('data', () => resolve()));
+    socket.pause();
+    // Each record is some hundred bytes; the kernel takes a few megabytes before anything has to wait.
+    const asked = { kind: 'guest', via: 'test', label: 'x'.repeat(300), isolation: 'process', limits: {} } as const;
+    for (let count = 0; count < 30_000; count += 1) {
+      started.server.trail.open(asked, undefined).ended({ status: 'succeeded', code: 'ok' });
+      if (count % 1_000 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    socket.resume();
+    await gone;
+    expect((await started.json('/health')).status).toBe(200);
+  });
+
+  it('a message in a million pieces ends its connection', async () => {
+    const { url, json } = await start();
+    const socket = await opened(url, '/guest');
+    const closed = new Promise<number>((resolve) => socket.once('close', resolve));
+    socket.on('error', () => {});
+    socket.send('"', { fin: false });
+    for (let count = 0; count < 40_000 && socket.readyState === socket.OPEN; count += 1)
+      socket.send('x', { fin: false });
+    expect(await closed).toBeGreaterThanOrEqual(1_000);
+    expect((await json('/health')).status).toBe(200);
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { TestRegistry } from '../tool/registry.js';
+import { hashKey, start } from './start.js';
+
+const ADD = `export const add = {
+  description: 'adds',
+  inputSchema: { type: 'object' },
+  execute: async ({ a, b }) => ({ sum: a + b }),
+};
+export const slow = { description: 'never ends', inputSchema: { type: 'object' }, execute: () => new Promise(() => {}) };`;
+
+async function withRegistry(): Promise<TestRegistry> {
+  const registry = await TestRegistry.start();
+  onTestFinished(() => registry.close());
+  registry.tool('adder', ADD);
+  registry.tool('other', ADD);
+  return registry;
+}
+
+describe('tools on the server', () => {
+  it('are in the audit trail with who asked, also when they run after the request', async () => {
+    const registry = await withRegistry();
+    const key = 'the-key-of-the-build-server';
+    const { json } = await start({ registry: registry.url, keys: [{ name: 'ci', hash: hashKey(key) }] });
+    const headers = { authorization: `Bearer ${key}` };
+    const call = { packageName: 'adder', name: 'add', params: { a: 1, b: 2 } };
+    const answered = await json('/execute-tool', call, headers);
+    expect(answered.body).toMatchObject({ success: true, output: { sum: 3 } });
+    const accepted = await json('/api/execute-async', call, headers);
+    expect(accepted.status).toBe(202);
+    const { executionId } = accepted.body;
+    await expect
+      .poll(async () => (await json(`/executions/${executionId}`, undefined, headers)).body.status, { timeout: 15_000 })
+      .toBe('succeeded');
+    const { body } = await json(`/executions/${executionId}`, undefined, headers);
+    expect(body).toMatchObject({
+      kind: 'tool',
+      by: { key: 'ci', address: '127.0.0.1' },
+      result: { output: { sum: 3 } },
+    });
+    const described = await json('/load-and-describe', { packageName: 'adder', name: 'add' }, headers);
+    expect(described.status).toBe(200);
+    const { executions } = (await json('/executions?kind=tool', undefined, headers)).body;
+    expect(executions).toMatchObject([
+      { via: 'POST /load-and-describe', label: 'adder', status: 'succeeded' },
+      { label: 'adder@latest add', status: 'succeeded', by: { key: 'ci' } },
+      { executionId: answered.body.executionId, label: 'adder@latest add', status: 'succeeded' },
+    ]);
+  });
+
+  it('are limited to the packages that a key names, alone or in a batch', async () => {
+    const registry = await withRegistry();
+    const key = 'the-key-of-the-build-server';
+    const { json } = await start({
+      registry: registry.url,
+      keys: [{ name: 'ci', hash: hashKey(key), policy: { packages: ['adder'] } }],
+    });
+    const headers = { authorization: `Bearer ${key}` };
+    const good = { packageName: 'adder', name: 'add', params: { a: 1, b: 2 } };
+    const bad = { ...good, packageName: 'other' };
+    expect((await json('/execute-tool', bad, headers)).status).toBe(403);
+    expect((await json('/execute-batch', { items: [good, bad] }, headers)).status).toBe(403);
+    expect((await json('/execute-async', bad, headers)).status).toBe(403);
+    expect((await json('/execute-tool', good, headers)).body.success).toBe(true);
+    expect(registry.count('other')).toBe(0);
+  });
+
+  it('are cancelled when a stream loses its last reader', async () => {
+    const registry = await withRegistry();
+    const { url, server } = await start({ registry: registry.url, toolLimits: { streamGraceMs: 100 } });
+    const controller = new AbortController();
+    const response = await fetch(`${url}/execute-tool`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ packageName: 'adder', name: 'slow', params: {} }),
+      signal: controller.signal,
+    });
+    for await (const chunk of response.body!) if (Buffer.from(chunk).includes('event: start')) break;
+    controller.abort();
+    await expect
+      .poll(() => server.trail.page({ status: 'cancelled' }, 1).executions.length, { timeout: 15_000 })
+      .toBe(1);
+  });
+
+  it('only fail themselves when the registry hangs', async () => {
+    const registry = await withRegistry();
+    registry.tool('hangs', ADD, { delay: 'never' });
+    const { json } = await start({ registry: registry.url, toolLimits: { installTimeoutMs: 500 } });
+    const hanging = json('/execute-tool', { packageName: 'hangs', name: 'add', params: {} });
+    expect((await json('/run', { code: 'return 1' })).body.ok).toBe(true);
+    expect((await hanging).body).toMatchObject({ success: false, error: { code: expect.any(String) } });
+  });
+});
