@@ -167,7 +167,8 @@ function payload(random) {
   return bytes;
 }
 
-function mutate(random, original) {
+/** Flips, cuts, doubles and adds bytes. */
+export function mutate(random, original) {
   let stream = Buffer.from(original);
   for (let left = 1 + random.below(4); left > 0 && stream.length > 0; left -= 1) {
     const at = random.below(stream.length);

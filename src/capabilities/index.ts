@@ -1,6 +1,7 @@
 export { type CallContext, callTool, type ToolErrorCode, type ToolOutcome } from './call-tool.js';
 export { closestName, editDistance } from './closest.js';
 export { describeTools } from './declarations/describe-tools.js';
+export { formatIssues, type Issue } from './issues.js';
 export {
   MAX_ERROR_MESSAGE_CHARS,
   MAX_LISTED_TOOLS,
@@ -20,6 +21,7 @@ export {
   type Tool,
   type ToolContext,
   type ToolDefinition,
+  type ToolDefinitions,
   type ToolFunction,
   type ToolProvider,
 } from './tools.js';

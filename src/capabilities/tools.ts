@@ -31,7 +31,10 @@ export interface ToolDefinition<Input = unknown, Output = unknown> {
 /** A tool as a function: nothing checks its input or its result but that they can cross the boundary. */
 export type ToolFunction = ToolDefinition['execute'];
 
-type Definitions<Inputs, Outputs> = { readonly [Name in keyof Inputs]: { readonly input?: Inputs[Name] } } & {
+/** Tool definitions by name, typed by their schemas. */
+export type ToolDefinitions<Inputs, Outputs> = {
+  readonly [Name in keyof Inputs]: { readonly input?: Inputs[Name] };
+} & {
   readonly [Name in keyof Outputs]: { readonly output?: Outputs[Name] };
 } & {
   readonly [Name in keyof Inputs | keyof Outputs]:
@@ -61,7 +64,7 @@ export interface ToolProvider {
 /** Defines the tools of one namespace. A bad name or schema throws here, and says which tool. */
 export function defineTools<Inputs extends Record<string, unknown>, Outputs extends Record<string, unknown>>(
   namespace: string,
-  definitions: Definitions<Inputs, Outputs>,
+  definitions: ToolDefinitions<Inputs, Outputs>,
 ): ToolProvider {
   assertNamespace(namespace);
   const entries = new Map<string, unknown>(Object.entries(definitions));

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type Finding, type MachineReport, probeMachine } from '../sandbox/index.js';
+import type { Finding, MachineReport } from '../sandbox/index.js';
 import { EXIT } from './exit.js';
 
 const NODE_MINIMUM = [20, 19] as const;
@@ -95,7 +95,7 @@ export function doctorCommand(): Command {
       '\nExit code 0 means that all that is required is here, 1 that something is missing.\n\nExample:\n  $ sallyport doctor --json | jq .ok\n',
     )
     .action(async (options: { readonly json?: true }) => {
-      const list = checks(await probeMachine());
+      const list = checks(await (await import('../sandbox/index.js')).probeMachine());
       const ok = list.every((check) => check.ok || !check.required);
       const report = options.json ? JSON.stringify({ ok, checks: list }, undefined, 2) : table(list);
       process.stdout.write(`${report}\n`);

@@ -9,7 +9,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 try {
-  await program().parseAsync(process.argv);
+  const command = await program(process.argv.slice(2));
+  await command.parseAsync(process.argv);
 } catch (error) {
   process.exitCode = reportError(error, (line) => process.stderr.write(`${line}\n`));
 }

@@ -17,7 +17,7 @@ export const resolve: ResolveHook = async (specifier, context, nextResolve) => {
 };
 
 export const load: LoadHook = async (url, context, nextLoad) => {
-  if (!/^file:.*\.m?ts$/.test(url)) return nextLoad(url, context);
+  if (!/^file:[^?]*\.m?ts(\?.*)?$/.test(url)) return nextLoad(url, context);
   const source = stripModuleTypes(await readFile(fileURLToPath(url), 'utf8'));
   return { format: 'module', source, shortCircuit: true };
 };

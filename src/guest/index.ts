@@ -17,6 +17,7 @@ export {
   DEFAULT_MEMORY_LIMIT_BYTES,
   DEFAULT_TIMEOUT_MS,
   KILL_GRACE_MS,
+  MESSAGE_BUDGET,
 } from './limits.js';
 export {
   EXECUTE_ERROR_CODES,
@@ -29,9 +30,11 @@ export {
   type RunnerMessage,
 } from './messages.js';
 export {
+  type AskedExecution,
   type AttachedRunner,
   attachRunner,
   createRunnerShells,
+  type ExecutionVerdict,
   type RunnerOptions,
   type RunnerShells,
   type RunnerShellsOptions,

@@ -1,3 +1,5 @@
+import { MAX_DEPTH, MAX_VALUES } from '../wire/index.js';
+
 /** How long a guest may run, from `started` to its end, waiting for tools included. */
 export const DEFAULT_TIMEOUT_MS = 5_000;
 
@@ -39,6 +41,9 @@ export const MAX_PENDING_TIMERS = 10_000;
 
 /** How many tool calls of one run may be in flight. */
 export const MAX_PENDING_TOOL_CALLS = 10_000;
+
+/** How long a `callId` may be. A host remembers each, so that no call is run twice; a UUID has 36 characters. */
+export const MAX_CALL_ID_CHARS = 256;
 
 /** How many jobs of the guest run before the clock is looked at. */
 export const JOBS_PER_CLOCK_CHECK = 64;
@@ -105,3 +110,16 @@ export const MAX_QUEUED_EXECUTIONS = 10_000;
 
 /** How long a runner elsewhere may take to end after a cancel: a network lies in between. */
 export const REMOTE_CANCEL_GRACE_MS = 2_000;
+
+/** UTF-16 units of all strings and keys of one value that a guest sends. */
+export const MAX_VALUE_CHARS = 16 * 1024 * 1024;
+
+/**
+ * What one message of the protocol may cost to decode. The largest value that a guest may send must fit: a character takes up to
+ * six bytes as JSON, and around the value there are the envelope and the logs.
+ */
+export const MESSAGE_BUDGET = {
+  bytes: 7 * MAX_VALUE_CHARS,
+  depth: MAX_DEPTH + 8,
+  values: MAX_VALUES + MAX_LOG_LINES + 64,
+} as const;

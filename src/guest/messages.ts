@@ -4,6 +4,7 @@ import {
   DEFAULT_MAX_LOG_LINES,
   DEFAULT_MEMORY_LIMIT_BYTES,
   DEFAULT_TIMEOUT_MS,
+  MAX_CALL_ID_CHARS,
   MAX_LOG_CHARS,
   MAX_LOG_LINES,
   MAX_MANIFEST_TOOLS,
@@ -294,6 +295,9 @@ function parseToolCall(fields: Fields): Parsed<ToolCallMessage> {
   for (const [name, value] of Object.entries({ callId, providerName, safeToolName })) {
     if (typeof value !== 'string')
       return { ok: false, reason: `tool_call.${name} must be a string, not ${shown(value)}` };
+  }
+  if (String(callId).length > MAX_CALL_ID_CHARS) {
+    return { ok: false, reason: `tool_call.callId has more than ${MAX_CALL_ID_CHARS} characters` };
   }
   return {
     ok: true,

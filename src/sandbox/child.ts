@@ -95,6 +95,10 @@ export class Child implements SpawnedProcess {
     );
   }
 
+  get vacated(): boolean {
+    return !this.#parts.ledger.holds(this.#parts.tree);
+  }
+
   get processGroup(): number {
     return this.pid;
   }

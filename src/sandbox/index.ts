@@ -20,6 +20,8 @@ export { DEFAULT_INPUT_QUEUE_BYTES, DEFAULT_KILL_GRACE_MS, DEFAULT_SEARCH_PATH }
 export type { OutputStream } from './output.js';
 export { type Finding, type MachineReport, probeMachine } from './probe.js';
 export { processLevel } from './process-level.js';
+export { StartMark } from './process-table.js';
 export type { Command, PipeStdio, SpawnLimits, SpawnRequest, TerminalSize, TerminalStdio } from './request.js';
+export { findProgram } from './resolve-program.js';
 export type { ExitStatus, ResourceUsage, SpawnedProcess } from './spawned-process.js';
 export { createSpawner, type Spawner, type SpawnerOptions } from './spawner.js';

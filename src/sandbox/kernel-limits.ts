@@ -8,6 +8,7 @@ const OPTIONS = [
   ['openFiles', '--nofile'],
   ['processes', '--nproc'],
   ['addressSpaceBytes', '--as'],
+  ['dataBytes', '--data'],
 ] as const satisfies readonly (readonly [keyof SpawnLimits, string])[];
 
 let prlimit: string | undefined;

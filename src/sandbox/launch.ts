@@ -2,14 +2,14 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream';
 import { type InputStream, PipeInput } from './input.js';
 import type { Invocation } from './level.js';
-import { type OutputStream, StreamOutput } from './output.js';
+import { StreamOutput } from './output.js';
 import type { TerminalSize } from './request.js';
 import { errnoOf, spawnFailed } from './resolve-program.js';
 
 /** A two-way pipe at handle 3 or above. */
 export interface ExtraPipe {
   readonly input: InputStream;
-  readonly output: OutputStream;
+  readonly output: StreamOutput;
   /** The stream itself, for who controls its flow alone. Not to be used together with `input` and `output`. */
   readonly socket: Duplex;
 }
@@ -35,7 +35,7 @@ export class LazyPipe implements ExtraPipe {
     return this.#input;
   }
 
-  get output(): OutputStream {
+  get output(): StreamOutput {
     this.#output ??= new StreamOutput(`fd${this.#handle}`, this.socket);
     return this.#output;
   }

@@ -38,12 +38,12 @@ export class Ledger {
 
   /** Signals a tree, unless it is known to be gone. */
   signal(tree: ProcessTree, signal: NodeJS.Signals): boolean {
-    return this.#holds(tree) && tree.signal(signal);
+    return this.holds(tree) && tree.signal(signal);
   }
 
   /** Ends a tree and forgets it once nobody is left. */
   async kill(tree: ProcessTree): Promise<void> {
-    if (!this.#holds(tree)) return;
+    if (!this.holds(tree)) return;
     await tree.kill();
     this.#retire(tree);
   }
@@ -65,7 +65,8 @@ export class Ledger {
     }
   }
 
-  #holds(tree: ProcessTree): boolean {
+  /** Whether somebody of a tree may be left. */
+  holds(tree: ProcessTree): boolean {
     return this.#running.get(tree.leader) === tree || this.#ended.get(tree.leader) === tree;
   }
 

@@ -37,6 +37,40 @@ export function readProcess(pid: number): ProcessEntry | undefined {
   }
 }
 
+function numberIn(file: string, pattern: RegExp): number {
+  try {
+    return Number(pattern.exec(readFileSync(file, 'latin1'))?.[1] ?? Number.NaN);
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** How many processes and threads were ever started on this machine. */
+const startedEver = (): number => numberIn('/proc/stat', /^processes (\d+)$/m);
+
+let highest: number | undefined;
+
+/**
+ * Remembers when a process was started, in terms of the kernel's count. Numbers are given out upwards, so what was started
+ * later has a higher one, unless the kernel has started over since. That is known from how many it gave meanwhile.
+ */
+export class StartMark {
+  readonly #pid: number;
+  readonly #started = startedEver();
+
+  constructor(pid: number) {
+    this.#pid = pid;
+  }
+
+  /** Tells which processes can have been started later: those with higher numbers, or any when that cannot be known. */
+  later(): (pid: number) => boolean {
+    highest ??= numberIn('/proc/sys/kernel/pid_max', /^(\d+)/);
+    const last = numberIn('/proc/loadavg', /(\d+)\s*$/);
+    const sinceThen = startedEver() - this.#started;
+    return last >= this.#pid && sinceThen < highest / 2 ? (pid) => pid > this.#pid : () => true;
+  }
+}
+
 /**
  * Reads the whole process table. It is read without yielding to the event loop, so that a parent and the child it
  * forks meanwhile are seen as close together as possible. Systems without /proc give an empty table.
@@ -56,4 +90,22 @@ export function readProcessTable(): ProcessEntry[] {
     if (entry !== undefined) table.push(entry);
   }
   return table;
+}
+
+let latest: readonly ProcessEntry[] | undefined;
+
+/**
+ * The process table as it was read in this turn of the event loop. To read it takes milliseconds, and who ends many trees
+ * at once needs it for each of them. What is forked meanwhile is found in a later turn, as it would be anyway.
+ */
+export function processTableOfThisTurn(): readonly ProcessEntry[] {
+  if (latest !== undefined) return latest;
+  latest = readProcessTable();
+  setImmediate(forgetProcessTable);
+  return latest;
+}
+
+/** Has the table read anew, for whoever knows that it has changed. */
+export function forgetProcessTable(): void {
+  latest = undefined;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { KILL_ROUND_PAUSE_MS, KILL_ROUNDS } from './limits.js';
-import { type ProcessEntry, readProcessTable } from './process-table.js';
+import { forgetProcessTable, type ProcessEntry, processTableOfThisTurn } from './process-table.js';
 
 /** Sends a signal; false when there is nobody to receive it. A process of another user counts as unreachable. */
 function send(target: number, signal: NodeJS.Signals): boolean {
@@ -43,6 +43,8 @@ export class ProcessTree {
   /** Notes that the leader has ended and was reaped. */
   leaderEnded(): void {
     this.#leaderAlive = false;
+    // In a table from before, the leader itself would look like a stranger who got its number.
+    forgetProcessTable();
   }
 
   /** Finds who is alive, and remembers when that is nobody. */
@@ -80,7 +82,7 @@ export class ProcessTree {
   signal(signal: NodeJS.Signals, sessions: Set<number> = new Set([this.leader])): boolean {
     if (this.#empty) return false;
     // The table comes first: once a parent is dead, nothing tells whose its children were.
-    const members = this.members(readProcessTable(), sessions);
+    const members = this.members(processTableOfThisTurn(), sessions);
     const around = this.#role === 'supervisor' && signal !== 'SIGKILL';
     let reached = false;
     const groups = new Set<number>();

@@ -23,6 +23,8 @@ export interface SpawnLimits {
   readonly openFiles?: number;
   readonly processes?: number;
   readonly addressSpaceBytes?: number;
+  /** Private memory that can be written to. Unlike the address space it leaves out what is only reserved, as engines do by the gigabyte. */
+  readonly dataBytes?: number;
 }
 
 /** Standard input of a child with pipes, and how many two-way pipes it gets from handle 3 on. */

@@ -40,6 +40,8 @@ export interface SpawnedProcess extends AsyncDisposable {
   /** Nothing when standard input is /dev/null. */
   readonly input: InputStream | undefined;
   readonly extraPipes: readonly ExtraPipe[];
+  /** Whether it is known that nobody of it is left: neither the child nor what it started. */
+  readonly vacated: boolean;
   readonly exited: Promise<ExitStatus>;
   readonly drained: Promise<void>;
   readonly closed: Promise<void>;

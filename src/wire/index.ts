@@ -1,3 +1,4 @@
+export { EncodedJson } from './encoded-json.js';
 export type { FrameTransportLimits, FrameTransportOptions } from './frame-transport.js';
 export { frameTransport } from './frame-transport.js';
 export { FRAME_HEADER_BYTES, FRAME_VERSION, FrameDecoder } from './frames.js';
@@ -48,6 +49,7 @@ export {
 } from './ndjson.js';
 export { type PortLike, type PortTransportOptions, portTransport } from './port-transport.js';
 export { printable } from './printable.js';
+export { bearerOf, hostNameOf, isLoopbackName, sameDigest, secretDigest } from './request-identity.js';
 export { type Clock, REAL_CLOCK, type StreamTransportOptions, streamTransport } from './stream-transport.js';
 export type { CloseReason, Transport, Unsubscribe } from './transport.js';
 export {
@@ -68,3 +70,4 @@ export {
 } from './websocket.js';
 export { type Admission, type AdmissionRules, admit } from './websocket-admission.js';
 export { listenWebSocket, type WebSocketListener, type WebSocketListenerOptions } from './websocket-listener.js';
+export { createUpgrader, refuseUpgrade, type Upgrader, type UpgraderOptions } from './websocket-upgrade.js';

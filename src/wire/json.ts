@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { SallyportError } from '../errors/index.js';
-import { MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_VALUES } from './limits.js';
+import { DEPTH_CEILING, MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_VALUES } from './limits.js';
 import { printable } from './printable.js';
 
 /** What one document may cost. Each part is charged before anything is allocated for it. */
 export interface JsonBudget {
   /** Bytes of the encoded document. */
   readonly bytes: number;
-  /** How deep arrays and objects may nest. */
+  /** How deep arrays and objects may nest. At most 512. */
   readonly depth: number;
   /** How many values the document may hold, containers included. */
   readonly values: number;
@@ -48,7 +48,8 @@ export function parseJson(text: string, budget: Partial<JsonBudget> = {}): unkno
 }
 
 function parseText(text: string, budget: Partial<JsonBudget>): unknown {
-  const keys = scan(text, budget.depth ?? DEFAULT_JSON_BUDGET.depth, budget.values ?? DEFAULT_JSON_BUDGET.values);
+  const depth = Math.min(budget.depth ?? DEFAULT_JSON_BUDGET.depth, DEPTH_CEILING);
+  const keys = scan(text, depth, budget.values ?? DEFAULT_JSON_BUDGET.values);
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -1,3 +1,4 @@
+import { EncodedJson } from './encoded-json.js';
 import { decodeJson, type JsonBudget } from './json.js';
 import { LineDecoder } from './lines.js';
 import type { MessageDecoder } from './message-decoder.js';
@@ -58,9 +59,11 @@ export function encodeJsonLine(message: unknown): string {
 }
 
 export type NdjsonTransportOptions = JsonMessageOptions &
-  Omit<StreamTransportOptions<unknown, unknown>, 'decoder' | 'encode'>;
+  Omit<StreamTransportOptions<unknown, unknown>, 'decoder' | 'encode' | 'carriesJson'>;
 
 /** Carries JSON messages as lines over a pair of byte streams. What arrives still has to be validated. */
 export function ndjsonTransport(options: NdjsonTransportOptions): Transport<unknown, unknown> {
-  return streamTransport({ ...options, decoder: new JsonLineDecoder(options), encode: encodeJsonLine });
+  const encode = (message: unknown): Uint8Array | string =>
+    message instanceof EncodedJson ? message.line : encodeJsonLine(message);
+  return streamTransport({ ...options, carriesJson: true, decoder: new JsonLineDecoder(options), encode });
 }

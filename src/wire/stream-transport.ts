@@ -27,7 +27,14 @@ export interface StreamTransportOptions<In, Out> {
   readonly partialTimeoutMs?: number;
   /** Most bytes that wait for a peer that does not read. A message that comes on top is refused with `WIRE_BACKLOG`. */
   readonly maxBacklogBytes?: number;
+  /**
+   * When messages leave: together at the end of the turn in which they were sent (`turn`, the default), or each at once
+   * (`message`), for a sender whose turns may be cut off.
+   */
+  readonly flush?: 'turn' | 'message';
   readonly clock?: Clock;
+  /** Set by codecs that also take an `EncodedJson`. */
+  readonly carriesJson?: true;
   /** Ends what is behind the streams when the transport is terminated: a child process, say. */
   readonly onTerminate?: () => void;
 }
@@ -48,6 +55,7 @@ export function streamTransport<In, Out>(options: StreamTransportOptions<In, Out
  *      └────terminate()───────────▶ closed (terminated) now; both streams destroyed
  */
 class StreamTransport<In, Out> implements Transport<In, Out> {
+  readonly carriesJson?: true;
   readonly #options: StreamTransportOptions<In, Out>;
   readonly #inbox: Inbox<In>;
   readonly #clock: Clock;
@@ -64,6 +72,7 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
 
   constructor(options: StreamTransportOptions<In, Out>) {
     this.#options = options;
+    if (options.carriesJson) this.carriesJson = true;
     this.#clock = options.clock ?? REAL_CLOCK;
     this.#maxBacklog = options.maxBacklogBytes ?? MAX_BACKLOG_BYTES;
     const { readable, writable } = options;
@@ -102,10 +111,14 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
         limit: this.#maxBacklog,
       });
     }
-    if (this.#outgoing.length === 0) queueMicrotask(this.#flush);
+    const atOnce = this.#options.flush === 'message';
+    if (this.#outgoing.length === 0 && !atOnce) queueMicrotask(this.#flush);
     this.#outgoing.push(encoded);
     this.#outgoingBytes += size;
-    if (waiting + size < this.#options.writable.writableHighWaterMark) return;
+    if (atOnce) {
+      this.#flush();
+      if (!this.#options.writable.writableNeedDrain) return;
+    } else if (waiting + size < this.#options.writable.writableHighWaterMark) return;
     this.#drained ??= new Promise((resolve) => {
       this.#releaseDrained = resolve;
     });

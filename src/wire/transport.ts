@@ -17,6 +17,8 @@ export interface CloseReason {
  * Nothing is delivered before the first `onMessage`, so no message is lost between opening and subscribing.
  */
 export interface Transport<In, Out = In> {
+  /** Set when messages leave as JSON text, so that an `EncodedJson` is sent as it is. */
+  readonly carriesJson?: true;
   /**
    * Sends one message. A returned promise resolves when the peer may be sent more; a `void` return means right now.
    * After the close it throws `WIRE_CLOSED` (or rejects with it).

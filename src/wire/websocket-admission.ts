@@ -1,6 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isLoopback } from './listen-address.js';
+import { bearerOf, hostNameOf, isLoopbackName, sameDigest, secretDigest } from './request-identity.js';
 
 /** Who may open a connection. */
 export interface AdmissionRules {
@@ -25,7 +25,7 @@ const refuse = (status: number, message: string): Admission => ({ ok: false, sta
 
 /** Judges an upgrade request, before anything is upgraded. */
 export function admit(request: IncomingMessage, rules: AdmissionRules): Admission {
-  const { origin, host, authorization } = request.headers;
+  const { origin, host } = request.headers;
   if (!hostIsOurs(host, rules)) return refuse(403, 'this Host is not served here');
   if (origin !== undefined) {
     if (!(rules.allowedOrigins ?? []).includes(origin)) return refuse(403, 'this Origin is not allowed');
@@ -34,7 +34,7 @@ export function admit(request: IncomingMessage, rules: AdmissionRules): Admissio
     return refuse(403, 'a browser must send its Origin');
   }
   if (rules.path !== undefined && pathOf(request) !== rules.path) return refuse(404, 'there is nothing at this path');
-  if (rules.token !== undefined && !isBearer(authorization, rules.token)) {
+  if (rules.token !== undefined && !isToken(bearerOf(request), rules.token)) {
     return refuse(401, 'a valid bearer token is required');
   }
   return ADMITTED;
@@ -47,17 +47,10 @@ function pathOf(request: IncomingMessage): string {
 /** A page that rebinds its own name to this machine still sends that name. */
 function hostIsOurs(header: string | undefined, rules: AdmissionRules): boolean {
   if (!isLoopback(rules.host)) return true;
-  const name = (header ?? '').toLowerCase().replace(/:\d+$/, '');
-  if (rules.allowedHosts?.includes(name)) return true;
-  return name === 'localhost' || isLoopback(name.replace(/^\[(.*)\]$/, '$1'));
+  const name = hostNameOf(header);
+  return rules.allowedHosts?.includes(name) === true || isLoopbackName(name);
 }
 
-/** Compares digests, so that neither the time nor the length tells anything about the token. */
-function isBearer(header: string | undefined, token: string): boolean {
-  const given = /^bearer ([^\s]+)$/i.exec(header ?? '')?.[1] ?? '';
-  return timingSafeEqual(digest(given), digest(token)) && given !== '';
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+function isToken(given: string | undefined, token: string): boolean {
+  return sameDigest(secretDigest(given ?? ''), secretDigest(token)) && given !== undefined;
 }

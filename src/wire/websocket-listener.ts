@@ -1,19 +1,18 @@
-import { createServer, type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
 import { SallyportError } from '../errors/index.js';
 import {
   KEEP_ALIVE_DELAY_MS,
   MAX_CONNECTIONS,
   MAX_HEADER_BYTES,
-  SEND_HIGH_WATER_BYTES,
   SPARE_CONNECTIONS,
   UPGRADE_TIMEOUT_MS,
 } from './limits.js';
 import { formatListenAddress } from './listen-address.js';
-import { WEBSOCKET_LIMITS } from './websocket.js';
 import { type AdmissionRules, admit } from './websocket-admission.js';
+import { createUpgrader, refuseUpgrade, type Upgrader } from './websocket-upgrade.js';
 
 export interface WebSocketListenerOptions extends AdmissionRules {
   /** The port, 0 for any free one. */
@@ -44,15 +43,8 @@ export async function listenWebSocket(
   onSocket: (socket: WebSocket, request: IncomingMessage) => void,
 ): Promise<WebSocketListener> {
   const maxConnections = options.maxConnections ?? MAX_CONNECTIONS;
-  const sockets = new WebSocketServer({
-    ...WEBSOCKET_LIMITS,
-    maxPayload: options.maxMessageBytes ?? WEBSOCKET_LIMITS.maxPayload,
-    noServer: true,
-    // A pong for each ping would pile up for a peer that floods and never reads.
-    autoPong: false,
-    // A token must not travel as a subprotocol, where it is logged; none is ever agreed on.
-    handleProtocols: () => false,
-  });
+  const { maxMessageBytes } = options;
+  const upgrader = createUpgrader(maxMessageBytes === undefined ? {} : { maxMessageBytes });
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -71,38 +63,20 @@ export async function listenWebSocket(
   );
   server.maxConnections = maxConnections + SPARE_CONNECTIONS;
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
-    stream.on('error', () => stream.destroy());
     const admission = admit(request, options);
-    if (!admission.ok) return refuse(stream, admission.status, admission.message);
-    if (sockets.clients.size >= maxConnections) return refuse(stream, 503, 'too many connections');
-    sockets.handleUpgrade(request, stream, head, (socket) => {
-      socket.on('ping', (data) => {
-        if (socket.bufferedAmount < SEND_HIGH_WATER_BYTES) socket.pong(data);
-      });
-      onSocket(socket, request);
-    });
+    if (!admission.ok) return refuseUpgrade(stream, admission.status, admission.message);
+    if (upgrader.clients.size >= maxConnections) return refuseUpgrade(stream, 503, 'too many connections');
+    upgrader.upgrade(request, stream, head, onSocket);
   });
   const address = await listening(server, options);
   return {
     url: formatListenAddress({ host: options.host, port: address.port }),
     port: address.port,
     get connections() {
-      return sockets.clients.size;
+      return upgrader.clients.size;
     },
-    close: (reason) => close(server, sockets, reason),
+    close: (reason) => close(server, upgrader, reason),
   };
-}
-
-function refuse(stream: Duplex, status: number, message: string): void {
-  const body = `${message}\n`;
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'Connection: close',
-    'Content-Type: text/plain',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
-  ];
-  stream.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => stream.destroy());
 }
 
 function listening(server: Server, { host, port }: WebSocketListenerOptions): Promise<AddressInfo> {
@@ -121,13 +95,9 @@ function listening(server: Server, { host, port }: WebSocketListenerOptions): Pr
   });
 }
 
-async function close(server: Server, sockets: WebSocketServer, reason = 'the server is going away'): Promise<void> {
+async function close(server: Server, upgrader: Upgrader, reason = 'the server is going away'): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  for (const socket of sockets.clients) {
-    // A paused socket would never see the peer's half of the closing handshake.
-    socket.resume();
-    socket.close(1001, reason);
-  }
+  upgrader.closeAll(reason);
   server.closeIdleConnections();
   // `ws` destroys a socket whose peer does not answer the goodbye in time.
   await closed;

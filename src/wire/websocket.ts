@@ -1,5 +1,6 @@
 import { WebSocket } from 'ws';
 import { SallyportError } from '../errors/index.js';
+import { EncodedJson } from './encoded-json.js';
 import { Inbox } from './inbox.js';
 import { decodeJson } from './json.js';
 import {
@@ -39,7 +40,8 @@ export function webSocketTransport(
   return new WebSocketTransport<unknown, unknown>(
     socket,
     (data) => decodeJsonMessage(() => decodeJson(data, options.budget), options),
-    (message) => JSON.stringify(message),
+    (message) => (message instanceof EncodedJson ? message.document : JSON.stringify(message)),
+    'text',
     options,
   );
 }
@@ -54,13 +56,15 @@ export function webSocketBytes(
       throw new SallyportError('WIRE_SYNTAX', 'a text frame arrived where only binary frames are expected');
     return data;
   };
-  return new WebSocketTransport<Uint8Array, Uint8Array>(socket, decode, (message) => message, options);
+  return new WebSocketTransport<Uint8Array, Uint8Array>(socket, decode, (message) => message, 'binary', options);
 }
 
 class WebSocketTransport<In, Out> implements Transport<In, Out> {
   readonly #socket: WebSocket;
   readonly #decode: (data: Buffer, isBinary: boolean) => In;
   readonly #encode: (message: Out) => string | Uint8Array;
+  readonly carriesJson?: true;
+  readonly #frames: { readonly binary: boolean };
   readonly #maxBacklog: number;
   readonly #inbox: Inbox<In>;
   #space: Promise<void> | undefined;
@@ -70,8 +74,11 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
     socket: WebSocket,
     decode: (data: Buffer, isBinary: boolean) => In,
     encode: (message: Out) => string | Uint8Array,
+    frames: 'text' | 'binary',
     options: WebSocketTransportOptions,
   ) {
+    this.#frames = { binary: frames === 'binary' };
+    if (frames === 'text') this.carriesJson = true;
     this.#socket = socket;
     this.#decode = decode;
     this.#encode = encode;
@@ -99,7 +106,7 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
         limit: this.#maxBacklog,
       });
     }
-    this.#socket.send(this.#encode(message), this.#onSent);
+    this.#socket.send(this.#encode(message), this.#frames, this.#onSent);
     if (this.#socket.bufferedAmount < SEND_HIGH_WATER_BYTES) return;
     this.#space ??= new Promise((resolve) => {
       this.#releaseSpace = resolve;
@@ -192,6 +199,8 @@ export interface ConnectOptions {
   /** Sent as a bearer token. */
   readonly token?: string;
   readonly connectTimeoutMs?: number;
+  /** Largest message that is received, in bytes. */
+  readonly maxMessageBytes?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -204,6 +213,7 @@ export function openWebSocket(url: string, options: ConnectOptions = {}): Promis
     try {
       socket = new WebSocket(url, {
         ...WEBSOCKET_LIMITS,
+        maxPayload: options.maxMessageBytes ?? WEBSOCKET_LIMITS.maxPayload,
         handshakeTimeout: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
         ...(options.token === undefined ? {} : { headers: { authorization: `Bearer ${options.token}` } }),
       });

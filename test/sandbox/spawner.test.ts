@@ -223,3 +223,11 @@ test('300 children leave no zombie and no handle behind', async () => {
   expect(zombies).toEqual([]);
   await own.dispose();
 });
+
+test('knows whether anybody of a child is left', async () => {
+  const child = await spawner.spawn(shell('sleep 300 >/dev/null 2>&1 & echo $!'));
+  await result(child);
+  expect(child.vacated).toBe(false);
+  await child.terminate();
+  expect(child.vacated).toBe(true);
+});

@@ -69,6 +69,12 @@ describe('JSON with a budget', () => {
     expect(parseJson(text, { depth: 2, values: 6 })).toEqual(JSON.parse(text));
   });
 
+  it('keeps the depth within what its recursion can bear, whatever the budget says', () => {
+    const nested = (levels: number): string => `${'{"a":'.repeat(levels)}0${'}'.repeat(levels)}`;
+    expect(codeOf(() => parseJson(nested(512), { depth: 1_000_000 }))).toBe('no error');
+    expect(codeOf(() => parseJson(nested(20_000), { depth: 1_000_000 }))).toBe('WIRE_BUDGET_DEPTH');
+  });
+
   it.each(['{"a":1,"a":2}', '[{"x":{"k":1,"k":1}}]', '{"__proto__":1,"__proto__":2}', '{"a":1,"\\u0061":2}'])(
     'refuses the duplicate key in %s',
     (text) => {

@@ -11,6 +11,19 @@ import { type Message, transportContract } from './transport-contract.js';
 const closed = (transport: Transport<unknown, unknown>): Promise<CloseReason> =>
   new Promise((resolve) => transport.onClose(resolve));
 
+transportContract('NDJSON that leaves message by message', async () => {
+  const there = new PassThrough({ highWaterMark: 16 * 1024 });
+  const back = new PassThrough({ highWaterMark: 16 * 1024 });
+  return {
+    left: ndjsonTransport({ readable: back, writable: there, flush: 'message' }) as Transport<Message, Message>,
+    right: ndjsonTransport({ readable: there, writable: back, flush: 'message' }) as Transport<Message, Message>,
+    dispose: () => {
+      there.destroy();
+      back.destroy();
+    },
+  };
+});
+
 transportContract('NDJSON over a pair of streams', async () => {
   const there = new PassThrough({ highWaterMark: 16 * 1024 });
   const back = new PassThrough({ highWaterMark: 16 * 1024 });
@@ -25,6 +38,19 @@ transportContract('NDJSON over a pair of streams', async () => {
 });
 
 describe('NDJSON', () => {
+  it('leaves at the end of the turn, or with each message where the turn may be cut off', () => {
+    for (const [flush, sent] of [
+      ['turn', 0],
+      ['message', 8],
+    ] as const) {
+      const writable = new PassThrough();
+      const transport = ndjsonTransport({ readable: new PassThrough(), writable, flush });
+      void transport.send({ a: 1 });
+      expect(writable.readableLength).toBe(sent);
+      transport.terminate();
+    }
+  });
+
   it('gives back any sequence of messages for any split of its bytes', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), fc.array(fc.nat()), (messages, cuts) => {

@@ -1,7 +1,7 @@
 import { MAX_ERROR_TEXT_CHARS } from '../limits.js';
 import { formatValue } from './format-value.js';
 import type { GuestVm, Pointer } from './guest-vm.js';
-import { dataText } from './read-value.js';
+import { dataText, inheritedText } from './read-value.js';
 
 /** What can be said about something a guest threw, without running any of its code. */
 export interface ErrorDescription {
@@ -27,24 +27,6 @@ export function describeError(vm: GuestVm, ptr: Pointer): ErrorDescription {
 export function errorMessage({ name, message }: ErrorDescription): string {
   if (name === '' || name === 'Error') return message === '' ? 'Error' : message;
   return message === '' ? name : `${name}: ${message}`;
-}
-
-/** Looks a text up along the prototype chain, through data properties only. */
-function inheritedText(vm: GuestVm, start: Pointer, name: string): string | undefined {
-  let current: Pointer | undefined = vm.duplicate(start);
-  // Prototype chains of errors are three long; a guest can make one of any length.
-  for (let step = 0; step < 10 && current !== undefined; step += 1) {
-    const text = vm.isProxy(current) ? undefined : dataText(vm, current, name);
-    if (text !== undefined || vm.isProxy(current)) {
-      vm.free(current);
-      return text;
-    }
-    const next: Pointer | undefined = vm.prototypeOf(current);
-    vm.free(current);
-    current = next;
-  }
-  if (current !== undefined) vm.free(current);
-  return undefined;
 }
 
 function stackOf(vm: GuestVm, ptr: Pointer): string {

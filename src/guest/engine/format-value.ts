@@ -1,5 +1,5 @@
 import type { GuestVm, Pointer } from './guest-vm.js';
-import { dataText } from './read-value.js';
+import { dataText, inheritedText } from './read-value.js';
 
 /** How deep a logged value is shown. */
 const MAX_SHOWN_DEPTH = 8;
@@ -156,17 +156,9 @@ function writeExotic(
 }
 
 function errorText(vm: GuestVm, ptr: Pointer): string {
-  const message = dataText(vm, ptr, 'message') ?? '';
-  const name = dataText(vm, ptr, 'name') ?? inheritedName(vm, ptr) ?? 'Error';
+  const message = inheritedText(vm, ptr, 'message') ?? '';
+  const name = inheritedText(vm, ptr, 'name') ?? 'Error';
   return message === '' ? name : `${name}: ${message}`;
-}
-
-function inheritedName(vm: GuestVm, ptr: Pointer): string | undefined {
-  const prototype = vm.prototypeOf(ptr);
-  if (prototype === undefined) return undefined;
-  const name = dataText(vm, prototype, 'name') ?? (vm.isProxy(prototype) ? undefined : inheritedName(vm, prototype));
-  vm.free(prototype);
-  return name;
 }
 
 /** The start of a string that is far longer than what is kept. */

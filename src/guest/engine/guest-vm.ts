@@ -4,6 +4,7 @@ import { MAX_IDLE_HEAP_BYTES } from '../limits.js';
 import type { HeapImage } from './heap-image.js';
 import type { EngineModules } from './modules.js';
 import { HOST_OP, PRELUDE_FILE, PRELUDE_SOURCE } from './prelude.js';
+import { dataText } from './read-value.js';
 import { changeUrl, formatQuery, parseQuery, parseUrl } from './url-host.js';
 
 type Exports = ReturnType<QuickJS['_getExports']>;
@@ -35,7 +36,8 @@ type Internal =
   | 'mapEntries'
   | 'setValues'
   | 'hrefOf'
-  | 'globals';
+  | 'globals'
+  | 'ownKeys';
 type Landmark = 'objectPrototype' | 'arrayPrototype' | 'internalErrorPrototype';
 
 /** The guest's engine gave up in a way that leaves its heap unusable: the instance must be thrown away. */
@@ -58,6 +60,8 @@ function runPrelude(vm: QuickJS): Pointer {
   const host = vm.newFunction(HOST_FUNCTION, () => vm.undefined);
   return vm.callFunction(vm.evalCode(PRELUDE_SOURCE, PRELUDE_FILE), vm.undefined, host).ptr;
 }
+const STACK_OVERFLOW = 'Maximum call stack size exceeded';
+const OUT_OF_MEMORY = 'out of memory';
 
 const NO_HOOKS: GuestHooks = {
   log: () => {},
@@ -90,8 +94,11 @@ export class GuestVm {
   readonly #plainClass: number;
   readonly #arrayClass: number;
   #hooks: GuestHooks = NO_HOOKS;
+  #lastAnswer: JSValueHandle | undefined;
   #bytes: Uint8Array;
   #broken = false;
+  /** Whether a host function could not answer the guest for lack of memory. */
+  #starved = false;
 
   static async create(modules: EngineModules, stackBytes: number): Promise<GuestVm> {
     const current: { vm?: GuestVm } = {};
@@ -130,7 +137,7 @@ export class GuestVm {
     this.#vm = vm;
     this.#exports = vm._getExports();
     this.#bytes = new Uint8Array(this.#exports.memory.buffer);
-    vm.registerHostCallback(HOST_FUNCTION, (...args) => this.#shielded(() => this.#onHostCall(args)));
+    vm.registerHostCallback(HOST_FUNCTION, (...args) => this.#answered(() => this.#onHostCall(args)));
     const table = new JSValueHandle(vm, tablePointer);
     const pick = (name: string): JSValueHandle => table.getProp(name);
     const functions: Internal[] = [
@@ -145,6 +152,7 @@ export class GuestVm {
       'setValues',
       'hrefOf',
       'globals',
+      'ownKeys',
     ];
     const landmarks: Landmark[] = ['objectPrototype', 'arrayPrototype', 'internalErrorPrototype'];
     this.#internals = new Map(functions.map((name) => [name, pick(name).ptr]));
@@ -168,6 +176,7 @@ export class GuestVm {
   /** Starts a run: sets its limits, and gives its `Math.random` a seed. */
   begin(hooks: GuestHooks, memoryLimitBytes: number): void {
     this.#hooks = hooks;
+    this.#starved = false;
     // What the pristine heap holds is ours, not the guest's.
     this.#exports.qjs_set_memory_limit(this.#imageUsage + memoryLimitBytes);
     this.free(this.callInternal('seed', ...Array.from({ length: 4 }, () => this.newNumber(randomSeed()))));
@@ -176,6 +185,8 @@ export class GuestVm {
   /** Makes the heap pristine again. False when the instance is broken or has grown too large, and must be thrown away. */
   reset(): boolean {
     this.#hooks = NO_HOOKS;
+    // What it points to belongs to a heap that is gone.
+    this.#lastAnswer = undefined;
     const memory = this.#exports.memory;
     if (this.#broken || memory.buffer.byteLength > MAX_IDLE_HEAP_BYTES) return false;
     const bytes = this.#view();
@@ -223,8 +234,25 @@ export class GuestVm {
   callInternal(name: Internal, ...args: Pointer[]): Pointer {
     const { ok, value } = this.tryInternal(name, ...args);
     if (ok) return value;
+    const overflow = dataText(this, value, 'message') === STACK_OVERFLOW;
+    const starved = this.isOutOfMemory(value);
     this.free(value);
-    throw new GuestFailure(name);
+    if (overflow) throw new RangeError(STACK_OVERFLOW);
+    throw starved ? new NoGuestMemory(name) : new GuestFailure(name);
+  }
+
+  /**
+   * Whether an exception is the engine's own for lack of memory, or for a string beyond what it can hold: only it makes errors
+   * with this prototype, and a guest has no other way to get at it.
+   */
+  isOutOfMemory(ptr: Pointer): boolean {
+    if (this.kindOf(ptr) !== 'object' || this.isProxy(ptr) || !this.isError(ptr)) return false;
+    const prototype = this.prototypeOf(ptr);
+    if (prototype === undefined) return false;
+    const internal = this.isLandmark(prototype, 'internalErrorPrototype');
+    this.free(prototype);
+    // Where a host function had no memory to answer, all that the guest got is an error that says so.
+    return internal || (this.#starved && dataText(this, ptr, 'message') === OUT_OF_MEMORY);
   }
 
   /** Like {@link callInternal}, for those that run guest code and so may throw. */
@@ -241,25 +269,39 @@ export class GuestVm {
     });
   }
 
-  /** Runs one pending job. Says whether there was one, and whether it was cut off by the interrupt. */
-  runJob(): 'none' | 'done' | 'failed' {
+  /** Runs one pending job. Says whether there was one; one that threw, or was cut off by the interrupt, gives what it threw. */
+  runJob(): 'none' | 'done' | { readonly thrown: Pointer } {
     return this.#guard(() => {
       if (this.#exports.qjs_is_job_pending() === 0) return 'none';
       if (this.#exports.qjs_execute_pending_job() >= 0) return 'done';
-      this.free(this.#exports.qjs_get_exception());
-      return 'failed';
+      return { thrown: this.#exports.qjs_get_exception() };
     });
   }
 
-  /** A promise whose two ends are in the host's hands. */
+  /**
+   * A promise whose two ends are in the host's hands. Made from the engine's parts: the engine's wrapper keeps the end that
+   * is not used for as long as the instance lives, which is many runs.
+   */
   newPromise(): { promise: JSValueHandle; resolve(value: Pointer): void; reject(value: Pointer): void } {
-    const { handle, resolve, reject } = this.#vm.newPromise();
-    // `resolve` and `reject` only read the pointer of what they are given.
-    const borrow = (ptr: Pointer): JSValueHandle => ({ ptr }) as JSValueHandle;
+    const e = this.#exports;
+    const promise = e.qjs_new_promise(this.#scratch, this.#scratch + 4);
+    if (this.#isException(promise)) throw new NoGuestMemory('newPromise');
+    const view = new DataView(e.memory.buffer);
+    const resolve = view.getUint32(this.#scratch, true);
+    const reject = view.getUint32(this.#scratch + 4, true);
+    const settle = (end: Pointer, value: Pointer): void =>
+      this.#guard(() => {
+        const list = e.wasm_malloc(4);
+        new DataView(e.memory.buffer).setUint32(list, value, true);
+        this.free(this.#outcome(e.qjs_call(end, this.#vm.undefined.ptr, 1, list)).value);
+        e.wasm_free(list);
+        this.free(resolve);
+        this.free(reject);
+      });
     return {
-      promise: handle,
-      resolve: (value) => this.#guard(() => resolve(borrow(value))),
-      reject: (value) => this.#guard(() => reject(borrow(value))),
+      promise: new JSValueHandle(this.#vm, promise),
+      resolve: (value) => settle(resolve, value),
+      reject: (value) => settle(reject, value),
     };
   }
 
@@ -282,6 +324,7 @@ export class GuestVm {
     const { ptr, length } = this.#writeText(text);
     const value = this.#exports.qjs_new_string(ptr, length);
     this.#exports.wasm_free(ptr);
+    if (this.#isException(value)) throw new NoGuestMemory('newString');
     return value;
   }
 
@@ -395,8 +438,12 @@ export class GuestVm {
 
   /** All own keys: pointers to strings and symbols. Undefined when there is no memory. Not for proxies. */
   ownKeys(ptr: Pointer): Pointer[] | undefined {
-    const list = this.#exports.qjs_get_own_property_keys(ptr);
-    if (this.#isException(list)) return undefined;
+    // The engine's own list of keys is filled by assignment, which runs what a guest put on `Array.prototype`; this one is not.
+    const { ok, value: list } = this.tryInternal('ownKeys', this.duplicate(ptr));
+    if (!ok) {
+      this.free(list);
+      return undefined;
+    }
     const count = this.arrayLength(list);
     const keys: Pointer[] = [];
     for (let index = 0; index < count; index += 1) keys.push(this.#exports.qjs_get_prop_uint32(list, index));
@@ -450,12 +497,21 @@ export class GuestVm {
     return this.#hooks.interrupt();
   }
 
-  /** An error of ours must not reach the guest as it is: its stack would tell the paths of this machine. */
-  #shielded(run: () => JSValueHandle): JSValueHandle {
+  /**
+   * Answers a call of the guest. An error of ours must not reach the guest as it is: its stack would tell the paths of this
+   * machine. The engine copies the answer and leaves ours to us, so it is let go with the next call.
+   */
+  #answered(run: () => JSValueHandle): JSValueHandle {
     try {
-      return run();
+      const answer = run();
+      this.#lastAnswer?.dispose();
+      this.#lastAnswer = answer;
+      return answer;
     } catch (error) {
-      throw error instanceof RangeError ? 'Maximum call stack size exceeded' : 'the host could not answer';
+      if (error instanceof RangeError) throw STACK_OVERFLOW;
+      if (!(error instanceof NoGuestMemory)) throw 'the host could not answer';
+      this.#starved = true;
+      throw OUT_OF_MEMORY;
     }
   }
 
@@ -549,7 +605,15 @@ function randomSeed(): number {
   return seeds[seedsUsed++] ?? 0;
 }
 
-/** A function of the prelude threw, which only happens when the guest has no memory or no time left. */
+/** The guest has no memory left for what the host was about to give it. */
+export class NoGuestMemory extends Error {
+  override readonly name = 'NoGuestMemory';
+  constructor(where: string) {
+    super(`the guest has no memory left for ${where}`);
+  }
+}
+
+/** A function of the prelude threw, which only happens when the guest has no time left or broke what it stands on. */
 export class GuestFailure extends Error {
   override readonly name = 'GuestFailure';
   constructor(where: string) {

@@ -62,6 +62,8 @@ for (const name of ['InternalError', 'SharedArrayBuffer', 'performance', 'gc', '
   delete globalThis[name];
 }
 delete internalErrorPrototype.constructor;
+// The extension makes it enumerable; of the globals only the tools are.
+hide(globalThis, 'structuredClone', structuredClone);
 
 // --- Math.random: the heap is restored from one image, so each run gets a seed of its own ---------------------------
 let a = 1, b = 2, c = 3, d = 4;
@@ -285,6 +287,7 @@ return {
   setValues(set) { const all = []; setForEach(set, (value) => { push(all, value); }); return all; },
   hrefOf,
   globals() { return stringify(ownKeys(globalThis)); },
+  ownKeys,
   objectPrototype: $Object.prototype,
   arrayPrototype: Array.prototype,
   internalErrorPrototype,

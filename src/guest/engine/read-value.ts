@@ -1,4 +1,5 @@
 import { MAX_DEPTH, MAX_VALUES } from '../../wire/index.js';
+import { MAX_VALUE_CHARS } from '../limits.js';
 import type { GuestVm, Pointer } from './guest-vm.js';
 
 /** What reading one value out of a guest may cost. */
@@ -9,7 +10,7 @@ export interface ReadBudget {
   readonly chars: number;
 }
 
-export const DEFAULT_READ_BUDGET: ReadBudget = { depth: MAX_DEPTH, values: MAX_VALUES, chars: 16 * 1024 * 1024 };
+export const DEFAULT_READ_BUDGET: ReadBudget = { depth: MAX_DEPTH, values: MAX_VALUES, chars: MAX_VALUE_CHARS };
 
 export type ReadResult =
   | { readonly ok: true; readonly value: unknown /** UTF-16 units of its strings and keys. */; readonly chars: number }
@@ -25,13 +26,13 @@ export function readValue(
   root: string,
   budget: ReadBudget = DEFAULT_READ_BUDGET,
 ): ReadResult {
+  const reader = new Reader(vm, budget);
   try {
-    const reader = new Reader(vm, budget);
-    const value = reader.read(ptr, root, 0);
+    const value = reader.read(ptr, 0);
     return { ok: true, value, chars: reader.chars };
   } catch (error) {
-    if (error instanceof Refusal) return { ok: false, reason: error.reason, message: error.message };
-    throw error;
+    if (!(error instanceof Refusal)) throw error;
+    return { ok: false, reason: error.reason, message: `${reader.path(root)}: ${error.message}` };
   }
 }
 
@@ -44,10 +45,14 @@ class Refusal extends Error {
   }
 }
 
+type Key = string | number | { readonly symbol: string };
+
 class Reader {
   readonly #vm: GuestVm;
   readonly #budget: ReadBudget;
-  readonly #path = new Set<number>();
+  /** The objects around the value that is read, and the keys that lead to it: a path is only written when it is needed. */
+  readonly #around = new Set<number>();
+  readonly #keys: Key[] = [];
   #values = 0;
   chars = 0;
 
@@ -56,16 +61,21 @@ class Reader {
     this.#budget = budget;
   }
 
-  read(ptr: Pointer, path: string, depth: number): unknown {
+  /** Where reading stopped. */
+  path(root: string): string {
+    return root + this.#keys.map(member).join('');
+  }
+
+  read(ptr: Pointer, depth: number): unknown {
     this.#values += 1;
-    if (this.#values > this.#budget.values) throw new Refusal(`${path}: more than ${this.#budget.values} values`);
+    if (this.#values > this.#budget.values) throw this.#tooMany();
     const kind = this.#vm.kindOf(ptr);
     switch (kind) {
       case 'string':
-        return this.#text(ptr, path);
+        return this.#text(ptr);
       case 'number': {
         const value = this.#vm.numberOf(ptr);
-        if (!Number.isFinite(value)) throw new Refusal(`${path}: ${value}`);
+        if (!Number.isFinite(value)) throw new Refusal(String(value));
         return value === 0 ? 0 : value;
       }
       case 'boolean':
@@ -75,97 +85,112 @@ class Reader {
       case 'undefined':
         return undefined;
       case 'object':
-        return this.#object(ptr, path, depth);
+        return this.#object(ptr, depth);
       default:
-        throw new Refusal(`${path}: ${kind}`);
+        throw new Refusal(kind);
     }
   }
 
-  #text(ptr: Pointer, path: string): string {
+  #text(ptr: Pointer): string {
     this.chars += this.#vm.stringLength(ptr);
-    if (this.chars > this.#budget.chars) throw new Refusal(`${path}: more than ${this.#budget.chars} characters`);
+    if (this.chars > this.#budget.chars) throw new Refusal(`more than ${this.#budget.chars} characters`);
     const text = this.#vm.stringOf(ptr);
-    if (text === undefined) throw new Refusal(`${path}: out of memory`, 'no-memory');
+    if (text === undefined) throw outOfMemory();
     return text;
   }
 
-  #object(ptr: Pointer, path: string, depth: number): unknown {
+  #object(ptr: Pointer, depth: number): unknown {
     const vm = this.#vm;
-    if (vm.isProxy(ptr)) throw new Refusal(`${path}: Proxy`);
-    if (vm.isFunction(ptr)) throw new Refusal(`${path}: function`);
-    if (depth >= this.#budget.depth) throw new Refusal(`${path}: nested deeper than ${this.#budget.depth} levels`);
+    if (vm.isProxy(ptr)) throw new Refusal('Proxy');
+    if (vm.isFunction(ptr)) throw new Refusal('function');
+    if (depth >= this.#budget.depth) throw new Refusal(`nested deeper than ${this.#budget.depth} levels`);
     const identity = vm.identity(ptr);
-    if (this.#path.has(identity)) throw new Refusal(`${path}: cycle`);
+    if (this.#around.has(identity)) throw new Refusal('cycle');
     const isArray = vm.isArray(ptr);
-    this.#requirePlain(ptr, path, isArray ? 'arrayPrototype' : 'objectPrototype');
-    this.#path.add(identity);
-    const copy = isArray ? this.#array(ptr, path, depth) : this.#plain(ptr, path, depth);
-    this.#path.delete(identity);
+    this.#requirePlain(ptr, isArray ? 'arrayPrototype' : 'objectPrototype');
+    this.#around.add(identity);
+    const copy = isArray ? this.#array(ptr, depth) : this.#plain(ptr, depth);
+    this.#around.delete(identity);
     return copy;
   }
 
-  #requirePlain(ptr: Pointer, path: string, landmark: 'arrayPrototype' | 'objectPrototype'): void {
+  #requirePlain(ptr: Pointer, landmark: 'arrayPrototype' | 'objectPrototype'): void {
     const vm = this.#vm;
-    if (!vm.isOfPlainClass(ptr)) throw new Refusal(`${path}: ${vm.className(ptr)}`);
+    if (!vm.isOfPlainClass(ptr)) throw new Refusal(vm.className(ptr));
     const prototype = vm.prototypeOf(ptr);
     if (prototype === undefined) {
       if (landmark === 'objectPrototype') return;
-      throw new Refusal(`${path}: array without a prototype`);
+      throw new Refusal('array without a prototype');
     }
     const plain = vm.isLandmark(prototype, landmark);
     const name = plain ? '' : (dataNamed(vm, prototype, 'constructor', (maker) => dataText(vm, maker, 'name')) ?? '');
     vm.free(prototype);
-    if (!plain) throw new Refusal(`${path}: ${name === '' ? 'class instance' : `instance of ${name.slice(0, 100)}`}`);
+    if (!plain) throw new Refusal(name === '' ? 'class instance' : `instance of ${name.slice(0, 100)}`);
   }
 
-  #array(ptr: Pointer, path: string, depth: number): unknown[] {
+  #array(ptr: Pointer, depth: number): unknown[] {
     const vm = this.#vm;
     const length = vm.arrayLength(ptr);
-    if (length > this.#budget.values) throw new Refusal(`${path}: more than ${this.#budget.values} values`);
+    if (length > this.#budget.values) throw this.#tooMany();
     const copy: unknown[] = [];
     for (let index = 0; index < length; index += 1) {
-      const at = `${path}[${index}]`;
+      this.#keys.push(index);
       const key = vm.newNumber(index);
       const item = vm.ownData(ptr, key);
       vm.free(key);
-      if (item === 'absent') throw new Refusal(`${at}: hole in a sparse array`);
-      const value = this.#child(item, at, depth);
-      if (value === undefined) throw new Refusal(`${at}: undefined`);
+      if (item === 'absent') throw new Refusal('hole in a sparse array');
+      const value = this.#child(item, depth);
+      if (value === undefined) throw new Refusal('undefined');
       copy.push(value);
+      this.#keys.pop();
     }
     return copy;
   }
 
-  #plain(ptr: Pointer, path: string, depth: number): Record<string, unknown> {
+  #plain(ptr: Pointer, depth: number): Record<string, unknown> {
     const vm = this.#vm;
     const keys = vm.ownKeys(ptr);
-    if (keys === undefined) throw new Refusal(`${path}: out of memory`, 'no-memory');
+    if (keys === undefined) throw outOfMemory();
     const copy: Record<string, unknown> = {};
     for (const key of keys) {
       if (vm.isEnumerable(ptr, key)) {
-        if (vm.kindOf(key) === 'symbol') throw new Refusal(`${path}[${vm.primitiveText(key, 'symbol')}]: symbol key`);
-        const name = this.#text(key, path);
-        const at = `${path}${member(name)}`;
-        const value = this.#child(vm.ownData(ptr, key), at, depth);
+        if (vm.kindOf(key) === 'symbol') {
+          this.#keys.push({ symbol: vm.primitiveText(key, 'symbol') });
+          throw new Refusal('symbol key');
+        }
+        const name = this.#text(key);
+        this.#keys.push(name);
+        const value = this.#child(vm.ownData(ptr, key), depth);
         if (value !== undefined) setOwn(copy, name, value);
+        this.#keys.pop();
       }
       vm.free(key);
     }
     return copy;
   }
 
-  #child(item: ReturnType<GuestVm['ownData']>, path: string, depth: number): unknown {
-    if (item === 'accessor') throw new Refusal(`${path}: accessor`);
-    if (item === 'no-memory') throw new Refusal(`${path}: out of memory`, 'no-memory');
+  #child(item: ReturnType<GuestVm['ownData']>, depth: number): unknown {
+    if (item === 'accessor') throw new Refusal('accessor');
+    if (item === 'no-memory') throw outOfMemory();
     if (item === 'absent') return undefined;
-    const value = this.read(item, path, depth + 1);
+    const value = this.read(item, depth + 1);
     this.#vm.free(item);
     return value;
   }
+
+  #tooMany(): Refusal {
+    return new Refusal(`more than ${this.#budget.values} values`);
+  }
+}
+
+function outOfMemory(): Refusal {
+  return new Refusal('out of memory', 'no-memory');
 }
 
 /** How a key is written in a path. */
-function member(name: string): string {
+function member(name: Key): string {
+  if (typeof name === 'number') return `[${name}]`;
+  if (typeof name === 'object') return `[${name.symbol}]`;
   return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name.slice(0, 100)}` : `[${JSON.stringify(name.slice(0, 100))}]`;
 }
 
@@ -196,4 +221,22 @@ export function dataNamed<T>(
 /** Reads an own data property that is a string. */
 export function dataText(vm: GuestVm, ptr: Pointer, name: string): string | undefined {
   return dataNamed(vm, ptr, name, (value) => (vm.kindOf(value) === 'string' ? vm.stringOf(value) : undefined));
+}
+
+/** Looks a text up along the prototype chain, through data properties only. */
+export function inheritedText(vm: GuestVm, start: Pointer, name: string): string | undefined {
+  let current: Pointer | undefined = vm.duplicate(start);
+  // Prototype chains of errors are three long; a guest can make one of any length.
+  for (let step = 0; step < 10 && current !== undefined; step += 1) {
+    const text = vm.isProxy(current) ? undefined : dataText(vm, current, name);
+    if (text !== undefined || vm.isProxy(current)) {
+      vm.free(current);
+      return text;
+    }
+    const next: Pointer | undefined = vm.prototypeOf(current);
+    vm.free(current);
+    current = next;
+  }
+  if (current !== undefined) vm.free(current);
+  return undefined;
 }

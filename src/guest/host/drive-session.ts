@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { ProviderManifest, ToolOutcome } from '../../capabilities/index.js';
 import { type CloseReason, checkTransportSafe, printable, type Transport } from '../../wire/index.js';
-import { KILL_GRACE_MS, START_TIMEOUT_MS } from '../limits.js';
+import { KILL_GRACE_MS, MAX_PENDING_TOOL_CALLS, START_TIMEOUT_MS } from '../limits.js';
 import {
   type DoneMessage,
   type ExecuteError,
@@ -72,6 +72,7 @@ class HostSession {
   /** Made with the first tool call: most executions need none. */
   #abort: AbortController | undefined;
   readonly #seen = new Set<string>();
+  #pending = 0;
   readonly #streamed: LogBook;
   readonly #unsubscribe: (() => void)[] = [];
   readonly #began = performance.now();
@@ -146,12 +147,17 @@ class HostSession {
       return this.#violation(`callId ${printable(message.callId, 40)} was used twice`);
     this.#seen.add(message.callId);
     if (this.#cancelled) return;
+    if (this.#pending >= MAX_PENDING_TOOL_CALLS) {
+      return this.#violation(`more than ${MAX_PENDING_TOOL_CALLS} tool calls at once`);
+    }
+    this.#pending += 1;
     const { callId, providerName, safeToolName } = message;
     const from = performance.now();
     const facts = { executionId: this.#id, callId, providerName, safeToolName };
     this.#event({ type: 'tool_call', ...facts, input: message.input });
     this.#abort ??= manyListeners();
     this.#request.dispatch(message, this.#abort.signal).then((outcome) => {
+      this.#pending -= 1;
       const durationMs = performance.now() - from;
       const end = outcome.ok ? { ok: true as const } : { ok: false as const, error: outcome.error };
       this.#event({ type: 'tool_result', ...facts, durationMs, ...end });

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { assertProviders, type ToolProvider, toManifest } from '../../capabilities/index.js';
+import {
+  assertProviders,
+  isToolProvider,
+  type ProviderManifest,
+  type ToolProvider,
+  toManifest,
+} from '../../capabilities/index.js';
 import { createSpawner, type Spawner } from '../../sandbox/index.js';
 import { DEFAULT_MAX_CODE_BYTES, MAX_QUEUED_EXECUTIONS } from '../limits.js';
 import type { ExecuteErrorCode, ExecuteResult, ExecutorRuntimeOptions } from '../messages.js';
@@ -71,26 +77,64 @@ export function createExecutor(options: ExecutorOptions = {}): Executor {
   return new PooledExecutor(options);
 }
 
-/** What is checked of a request before anything is started. */
+/** A request that can be run. */
+export interface CheckedRequest {
+  readonly ok: true;
+  readonly code: string;
+  readonly providers: readonly ToolProvider[];
+  readonly manifests: readonly ProviderManifest[];
+  readonly options: ExecutorRuntimeOptions;
+  readonly signal?: AbortSignal;
+  readonly onEvent?: (event: ExecutionEvent) => void;
+}
+
+export interface RequestDefaults {
+  readonly limits?: ExecuteLimits | undefined;
+  readonly maxCodeBytes?: number | undefined;
+}
+
+/** Checks a request before anything is started. Callers without a type checker hand over anything at all. */
 export function checkRequest(
   code: unknown,
-  providers: ToolProvider | readonly ToolProvider[],
-  limits: ExecuteLimits,
-  maxCodeBytes: number,
-): { ok: true; options: ExecutorRuntimeOptions; providers: readonly ToolProvider[] } | { ok: false; reason: string } {
-  if (typeof code !== 'string') return { ok: false, reason: `code must be a string, not ${typeof code}` };
-  const bytes = code.length > maxCodeBytes ? code.length : Buffer.byteLength(code);
-  if (bytes > maxCodeBytes)
-    return { ok: false, reason: `code has ${bytes} bytes, more than the limit of ${maxCodeBytes}` };
-  const parsed = parseOptions(limits);
-  if (typeof parsed === 'string') return { ok: false, reason: parsed.replace('execute.options.', '') };
-  const list = Array.isArray(providers) ? providers : [providers];
+  providers: unknown,
+  options: unknown,
+  defaults: RequestDefaults,
+): CheckedRequest | { readonly ok: false; readonly reason: string } {
   try {
-    assertProviders(list);
+    return check(code, providers, options, defaults);
   } catch (error) {
     return { ok: false, reason: error instanceof Error ? error.message : String(error) };
   }
-  return { ok: true, options: parsed, providers: list };
+}
+
+function check(
+  code: unknown,
+  providers: unknown,
+  given: unknown,
+  { limits, maxCodeBytes = DEFAULT_MAX_CODE_BYTES }: RequestDefaults,
+): CheckedRequest {
+  if (typeof code !== 'string') throw new TypeError(`code must be a string, not ${typeof code}`);
+  const bytes = code.length > maxCodeBytes ? code.length : Buffer.byteLength(code);
+  if (bytes > maxCodeBytes) throw new RangeError(`code has ${bytes} bytes, more than the limit of ${maxCodeBytes}`);
+  if (typeof given !== 'object') throw new TypeError(`options must be an object, not ${typeof given}`);
+  const { signal, onEvent, ...own } = { ...given } as ExecuteOptions;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new TypeError('signal must be an AbortSignal');
+  if (onEvent !== undefined && typeof onEvent !== 'function') throw new TypeError('onEvent must be a function');
+  const options = parseOptions({ ...limits, ...definedOf(own) });
+  if (typeof options === 'string') throw new RangeError(options.replace('execute.options.', ''));
+  const list: unknown[] = Array.isArray(providers) ? providers : [providers];
+  const accepted = list.filter(isToolProvider);
+  if (accepted.length < list.length) throw new TypeError('providers must be what defineTools returns');
+  assertProviders(accepted);
+  return {
+    ok: true,
+    code,
+    providers: accepted,
+    manifests: accepted.map(toManifest),
+    options,
+    ...(signal ? { signal } : {}),
+    ...(onEvent ? { onEvent } : {}),
+  };
 }
 
 /** A failure that no runner was asked about. */
@@ -107,6 +151,8 @@ export function shellOpener(isolation: GuestIsolation, spawner: () => Spawner): 
       return openThreadShell;
     case 'process':
       return () => openProcessShell(spawner(), 'process');
+    default:
+      throw new TypeError(`isolation must be inline, thread or process, not ${String(isolation)}`);
   }
 }
 
@@ -117,6 +163,7 @@ class PooledExecutor implements Executor {
   readonly #active = new Set<{ cancel(): void }>();
   #spawner: Spawner | undefined;
   #disposed = false;
+  #aborting = false;
   #executions = 0;
   #failures = 0;
 
@@ -134,20 +181,15 @@ class PooledExecutor implements Executor {
     providers: ToolProvider | readonly ToolProvider[] = [],
     options: ExecuteOptions = {},
   ): Promise<ExecuteResult> {
-    const { signal, onEvent, ...limits } = options;
-    const merged = { ...this.#options.limits, ...definedOf(limits) };
-    const checked = checkRequest(code, providers, merged, this.#options.maxCodeBytes ?? DEFAULT_MAX_CODE_BYTES);
     this.#executions += 1;
+    const checked = checkRequest(code, providers, options, this.#options);
     if (!checked.ok) return Promise.resolve(this.#counted(refusal('validation_error', checked.reason)));
     const executionId = randomUUID();
     const run = this.#run({
-      code,
-      manifests: checked.providers.map(toManifest),
+      ...checked,
       options: { ...checked.options, streamLogs: true },
       dispatch: dispatchTo(checked.providers, executionId),
       executionId,
-      ...(signal ? { signal } : {}),
-      ...(onEvent ? { onEvent } : {}),
     });
     this.#running.add(run);
     return run.finally(() => this.#running.delete(run));
@@ -162,14 +204,14 @@ class PooledExecutor implements Executor {
   }
 
   async dispose({ mode = 'drain' }: { readonly mode?: 'drain' | 'abort' } = {}): Promise<void> {
-    if (!this.#disposed) {
-      this.#disposed = true;
-      if (mode === 'abort') {
-        this.#pool.refuseWaiting();
-        for (const handle of this.#active) handle.cancel();
-      }
-      await Promise.all(this.#running);
+    this.#disposed = true;
+    // An abort that comes while another call drains ends what that one waits for.
+    if (mode === 'abort' && !this.#aborting) {
+      this.#aborting = true;
+      this.#pool.refuseWaiting();
+      for (const handle of this.#active) handle.cancel();
     }
+    await Promise.all(this.#running);
     await this.#pool.close();
     await this.#spawner?.dispose();
   }
@@ -186,12 +228,14 @@ class PooledExecutor implements Executor {
     } catch (error) {
       if (request.signal?.aborted) return this.#counted(refusal('timeout', TIMED_OUT));
       const reason = error instanceof Error ? error.message : String(error);
-      return this.#counted(refusal('internal_error', `the guest could not be started: ${reason}`));
+      return this.#counted(refusal('internal_error', `no guest could run this: ${reason}`));
     }
     let active: { cancel(): void } | undefined;
     const onHandle = (handle: { cancel(): void }): void => {
       active = handle;
       this.#active.add(handle);
+      // Its shell was given to it before the abort, and its turn comes only now.
+      if (this.#aborting) queueMicrotask(() => handle.cancel());
     };
     const result = await runIn(this.#pool, shell, { ...request, onHandle });
     if (active) this.#active.delete(active);

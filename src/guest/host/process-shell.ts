@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Spawner } from '../../sandbox/index.js';
 import { ndjsonTransport } from '../../wire/index.js';
-import { PROCESS_HEAP_MIB, PROCESS_STACK_KIB } from '../limits.js';
+import { MESSAGE_BUDGET, PROCESS_HEAP_MIB, PROCESS_STACK_KIB } from '../limits.js';
 import { type Shell, whenReady } from './shell.js';
 
 const CHILD = fileURLToPath(new URL('../engine/child.bundle.js', import.meta.url));
@@ -20,7 +20,12 @@ export async function openProcessShell(spawner: Spawner, level: string): Promise
   const [pipe] = child.extraPipes;
   if (!pipe) throw new Error('the child has no pipe');
   const kill = (): void => void child.terminate();
-  const transport = ndjsonTransport({ readable: pipe.socket, writable: pipe.socket, onTerminate: kill });
+  const transport = ndjsonTransport({
+    readable: pipe.socket,
+    writable: pipe.socket,
+    budget: MESSAGE_BUDGET,
+    onTerminate: kill,
+  });
   return {
     transport,
     ready: whenReady(transport),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type ToolProvider, toManifest } from '../../capabilities/index.js';
-import { openWebSocket, type Transport, webSocketTransport } from '../../wire/index.js';
-import { DEFAULT_MAX_CODE_BYTES, REMOTE_CANCEL_GRACE_MS } from '../limits.js';
+import type { ToolProvider } from '../../capabilities/index.js';
+import { CONNECT_TIMEOUT_MS, openWebSocket, type Transport, webSocketTransport } from '../../wire/index.js';
+import { MESSAGE_BUDGET, REMOTE_CANCEL_GRACE_MS } from '../limits.js';
 import type { ExecuteResult } from '../messages.js';
 import { TIMED_OUT } from '../runner/execution.js';
 import { dispatchTo } from './dispatch.js';
@@ -54,11 +54,12 @@ class RemoteExecutor implements Executor {
       connect ??
       (async (signal) => {
         const settings = {
+          maxMessageBytes: MESSAGE_BUDGET.bytes,
           signal,
           ...(token === undefined ? {} : { token }),
           ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
         };
-        return webSocketTransport(await openWebSocket(url ?? '', settings));
+        return webSocketTransport(await openWebSocket(url ?? '', settings), { budget: MESSAGE_BUDGET });
       });
   }
 
@@ -67,27 +68,19 @@ class RemoteExecutor implements Executor {
     providers: ToolProvider | readonly ToolProvider[] = [],
     options: ExecuteOptions = {},
   ): Promise<ExecuteResult> {
-    const { signal, onEvent, ...limits } = options;
     this.#executions += 1;
-    const checked = checkRequest(
-      code,
-      providers,
-      { ...this.#options.limits, ...limits },
-      this.#options.maxCodeBytes ?? DEFAULT_MAX_CODE_BYTES,
-    );
+    const checked = checkRequest(code, providers, options, this.#options);
     const executionId = randomUUID();
     const run = checked.ok
       ? this.#run({
-          code,
-          manifests: checked.providers.map(toManifest),
+          ...checked,
           // A runner that knows how sends its logs as they come; another ignores the wish.
-          options: { ...checked.options, ...(onEvent ? { streamLogs: true } : {}) },
+          options: { ...checked.options, ...(checked.onEvent ? { streamLogs: true } : {}) },
           dispatch: dispatchTo(checked.providers, executionId),
           executionId,
-          signal: signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal,
+          signal: checked.signal ? AbortSignal.any([checked.signal, this.#abort.signal]) : this.#abort.signal,
           cancelGraceMs: this.#options.cancelGraceMs ?? REMOTE_CANCEL_GRACE_MS,
           ...(this.#options.startTimeoutMs === undefined ? {} : { startTimeoutMs: this.#options.startTimeoutMs }),
-          ...(onEvent ? { onEvent } : {}),
         })
       : Promise.resolve(refusal('validation_error', checked.reason));
     const counted = run.then((result) => {
@@ -124,11 +117,37 @@ class RemoteExecutor implements Executor {
     return this.dispose();
   }
 
+  /** Waits for a connection no longer than it may take, whatever `connect` does. One that comes too late is closed. */
+  async #connectInTime(signal: AbortSignal): Promise<Transport<unknown, unknown>> {
+    const limitMs = this.#options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
+    const gaveUp = new AbortController();
+    const connecting = this.#connect(AbortSignal.any([signal, gaveUp.signal]));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no connection within ${limitMs} ms`)), limitMs);
+      signal.addEventListener('abort', () => reject(new Error('the caller gave up')), { once: true });
+      if (signal.aborted) reject(new Error('the caller gave up'));
+    });
+    try {
+      return await Promise.race([connecting, late]);
+    } catch (error) {
+      gaveUp.abort();
+      connecting.then(
+        (transport) => transport.terminate(),
+        () => {},
+      );
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      late.catch(() => {});
+    }
+  }
+
   async #run(request: Omit<SessionRequest, 'transport'> & { signal: AbortSignal }): Promise<ExecuteResult> {
     if (this.#disposed) return refusal('internal_error', 'the executor is disposed');
     let transport: Transport<unknown, unknown>;
     try {
-      transport = await this.#connect(request.signal);
+      transport = await this.#connectInTime(request.signal);
     } catch (error) {
       if (request.signal.aborted) return refusal('timeout', TIMED_OUT);
       return refusal(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type ToolProvider, toManifest } from '../../capabilities/index.js';
+import type { ToolProvider } from '../../capabilities/index.js';
 import type { Transport } from '../../wire/index.js';
-import { DEFAULT_MAX_CODE_BYTES, REMOTE_CANCEL_GRACE_MS } from '../limits.js';
+import { REMOTE_CANCEL_GRACE_MS } from '../limits.js';
 import type { ExecuteResult } from '../messages.js';
 import { dispatchTo } from './dispatch.js';
 import { driveSession } from './drive-session.js';
@@ -18,21 +18,18 @@ export interface RunSessionOptions extends ExecuteOptions {
 
 /** Runs one program with anyone's runner, over a transport that the caller opened and closes. Never rejects. */
 export async function runSession(options: RunSessionOptions): Promise<ExecuteResult> {
-  const { transport, code, providers = [], signal, onEvent, startTimeoutMs, cancelGraceMs, ...limits } = options;
-  const checked = checkRequest(code, providers, limits, DEFAULT_MAX_CODE_BYTES);
+  const { transport, code, providers = [], startTimeoutMs, cancelGraceMs, ...rest } = options;
+  const checked = checkRequest(code, providers, rest, {});
   if (!checked.ok) return refusal('validation_error', checked.reason);
   const executionId = randomUUID();
   const { result } = await driveSession({
+    ...checked,
     transport,
-    code,
-    manifests: checked.providers.map(toManifest),
-    options: { ...checked.options, ...(onEvent ? { streamLogs: true } : {}) },
+    options: { ...checked.options, ...(checked.onEvent ? { streamLogs: true } : {}) },
     dispatch: dispatchTo(checked.providers, executionId),
     executionId,
     cancelGraceMs: cancelGraceMs ?? REMOTE_CANCEL_GRACE_MS,
     ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
-    ...(signal ? { signal } : {}),
-    ...(onEvent ? { onEvent } : {}),
   });
   return result;
 }

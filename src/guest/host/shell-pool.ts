@@ -26,7 +26,10 @@ export class ShellPool {
   readonly #all = new Set<Shell>();
   readonly #idle: Shell[] = [];
   readonly #waiting = new Set<Waiter>();
+  /** Starts that have not ended, and how many of them have no shell to show yet. */
+  readonly #starting = new Set<Promise<void>>();
   #opening = 0;
+  readonly #gone = new Set<Promise<void>>();
   #replaced = 0;
   #closed = false;
 
@@ -93,8 +96,9 @@ export class ShellPool {
 
   /** Starts all shells. */
   async prewarm(): Promise<void> {
-    const missing = this.#size - this.#all.size - this.#opening;
-    await Promise.all(Array.from({ length: Math.max(0, missing) }, () => this.#add()));
+    if (this.#closed) throw new Error('the executor is disposed');
+    while (this.#all.size + this.#opening < this.#size) this.#add().catch(() => {});
+    await Promise.all(this.#starting);
   }
 
   /** Refuses new work, and what waits. */
@@ -104,14 +108,13 @@ export class ShellPool {
     this.#waiting.clear();
   }
 
-  /** Refuses all work and ends every shell that is not in use. Resolves when all are gone. */
+  /** Refuses all work and ends every shell that is not in use. Resolves when all are gone, also those that just start. */
   async close(): Promise<void> {
     this.refuseWaiting();
     for (const shell of this.#idle.splice(0)) this.#kill(shell);
-    await Promise.all([...this.#gone]);
+    await Promise.allSettled(this.#starting);
+    await Promise.all(this.#gone);
   }
-
-  readonly #gone = new Set<Promise<void>>();
 
   #kill(shell: Shell): void {
     this.#all.delete(shell);
@@ -130,33 +133,47 @@ export class ShellPool {
     });
   }
 
-  async #add(): Promise<void> {
+  #add(): Promise<void> {
+    const starting = this.#start().finally(() => this.#starting.delete(starting));
+    this.#starting.add(starting);
+    return starting;
+  }
+
+  async #start(): Promise<void> {
     this.#opening += 1;
+    let shell: Shell;
     try {
-      const shell = await this.#open();
-      this.#all.add(shell);
-      const gone = shell.gone.then(() => {
-        this.#gone.delete(gone);
-        this.#lost(shell);
-      });
-      this.#gone.add(gone);
-      await shell.ready.catch((error: unknown) => {
-        this.#kill(shell);
-        throw error;
-      });
-      shell.vacate();
-      if (this.#closed) this.#kill(shell);
-      else this.giveBack(shell);
+      shell = await this.#openReady();
     } finally {
       this.#opening -= 1;
     }
+    this.#all.add(shell);
+    shell.vacate();
+    if (this.#closed) this.#kill(shell);
+    else this.giveBack(shell);
+    this.#grow();
   }
 
-  /** An idle shell that died by itself is forgotten; a busy one is noticed by who uses it. */
+  async #openReady(): Promise<Shell> {
+    const shell = await this.#open();
+    const gone = shell.gone.then(() => {
+      this.#gone.delete(gone);
+      this.#lost(shell);
+    });
+    this.#gone.add(gone);
+    await shell.ready.catch((error: unknown) => {
+      shell.kill();
+      throw error;
+    });
+    return shell;
+  }
+
+  /** A shell that died by itself is forgotten, and makes room for another; whoever uses it hears of it from its transport. */
   #lost(shell: Shell): void {
     if (!this.#all.delete(shell)) return;
     const at = this.#idle.indexOf(shell);
     if (at !== -1) this.#idle.splice(at, 1);
     this.#replaced += 1;
+    this.#grow();
   }
 }

@@ -1,12 +1,14 @@
 import type { ToolOutcome } from '../../capabilities/index.js';
 import { createSpawner, type Spawner } from '../../sandbox/index.js';
 import type { Transport } from '../../wire/index.js';
+import type { ExecutionEvent } from '../host/events.js';
 import { refusal, runIn, shellOpener } from '../host/executor.js';
 import type { GuestIsolation } from '../host/shell.js';
-import { ShellPool } from '../host/shell-pool.js';
+import { type PoolStats, ShellPool } from '../host/shell-pool.js';
 import { DEFAULT_MAX_CODE_BYTES, MAX_QUEUED_EXECUTIONS } from '../limits.js';
 import {
   type ExecuteMessage,
+  type ExecutorRuntimeOptions,
   isExecuteErrorCode,
   parseHostMessage,
   type RunnerMessage,
@@ -22,13 +24,30 @@ export interface RunnerOptions {
   readonly spawner?: Spawner;
   /** Shells that several runners share, so that a connection finds one that is warm. Instead of `isolation`. */
   readonly shells?: RunnerShells;
+  /** Asked before each execution: it may be refused, or watched. */
+  readonly onExecution?: (execution: AskedExecution) => ExecutionVerdict;
 }
+
+/** What a far host asks a runner for. */
+export interface AskedExecution {
+  /** The id that the host chose. */
+  readonly id: string;
+  readonly options: ExecutorRuntimeOptions;
+  /** Ends it, as a cancel of the host does. */
+  readonly cancel: () => void;
+}
+
+/** Who watches an execution, or why it is not run. */
+export type ExecutionVerdict =
+  | { readonly accept: true; readonly onEvent: (event: ExecutionEvent) => void }
+  | { readonly accept: false; readonly reason: string };
 
 /** Shells for many runners. Whoever makes them disposes of them. */
 export interface RunnerShells {
   /** @internal */
   readonly pool: ShellPool;
   prewarm(): Promise<void>;
+  stats(): PoolStats;
   dispose(): Promise<void>;
 }
 
@@ -51,6 +70,7 @@ export function createRunnerShells({ isolation = 'thread', size, spawner }: Runn
   return {
     pool,
     prewarm: () => pool.prewarm(),
+    stats: () => pool.stats,
     dispose: async () => {
       await pool.close();
       await own?.dispose();
@@ -96,6 +116,7 @@ class RunnerFront implements AttachedRunner {
   readonly #transport: Transport<unknown, RunnerMessage>;
   readonly #shells: RunnerShells;
   readonly #maxCodeBytes: number;
+  readonly #onExecution: RunnerOptions['onExecution'];
   #active: Active | undefined;
   #running: Promise<void> = Promise.resolve();
   #calls = 0;
@@ -104,6 +125,7 @@ class RunnerFront implements AttachedRunner {
   constructor(transport: Transport<unknown, unknown>, options: RunnerOptions) {
     this.#transport = transport;
     this.#maxCodeBytes = options.maxCodeBytes ?? DEFAULT_MAX_CODE_BYTES;
+    this.#onExecution = options.onExecution;
     const { shells, isolation, spawner } = options;
     const own =
       shells ?? createRunnerShells({ size: 1, ...(isolation ? { isolation } : {}), ...(spawner ? { spawner } : {}) });
@@ -174,11 +196,17 @@ class RunnerFront implements AttachedRunner {
     }
     if (this.#active) return this.#refuse(message.id, 'internal_error', 'another execution is active on this session');
     const active: Active = { id: message.id, abort: new AbortController(), calls: new Map() };
+    const verdict = this.#onExecution?.({
+      id: message.id,
+      options: message.options,
+      cancel: () => active.abort.abort(),
+    });
+    if (verdict?.accept === false) return this.#refuse(message.id, 'internal_error', verdict.reason);
     this.#active = active;
-    this.#running = this.#run(message, active);
+    this.#running = this.#run(message, active, verdict?.onEvent ?? (() => {}));
   }
 
-  async #run(message: ExecuteMessage, active: Active): Promise<void> {
+  async #run(message: ExecuteMessage, active: Active, watch: (event: ExecutionEvent) => void): Promise<void> {
     const { id, code, options, providers: manifests } = message;
     let result: Awaited<ReturnType<typeof runIn>>;
     try {
@@ -193,15 +221,17 @@ class RunnerFront implements AttachedRunner {
         onEvent: (event) => {
           if (event.type === 'started') this.#send({ type: 'started', id });
           if (event.type === 'log' && options.streamLogs === true) this.#send({ type: 'log', id, line: event.line });
+          if (event.type !== 'done') watch(event);
         },
       });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       result = active.abort.signal.aborted
         ? refusal('timeout', TIMED_OUT)
-        : refusal('internal_error', `the guest could not be started: ${reason}`);
+        : refusal('internal_error', `no guest could run this: ${reason}`);
     }
     this.#active = undefined;
+    watch({ type: 'done', executionId: id, result });
     this.#send({ type: 'done', id, ...result });
   }
 

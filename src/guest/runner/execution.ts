@@ -1,7 +1,14 @@
 import type { JSValueHandle } from 'quickjs-wasi';
 import { describeError, errorMessage } from '../engine/describe-error.js';
 import { formatValue } from '../engine/format-value.js';
-import { BrokenGuest, GuestFailure, type GuestHooks, type GuestVm, type Pointer } from '../engine/guest-vm.js';
+import {
+  BrokenGuest,
+  GuestFailure,
+  type GuestHooks,
+  type GuestVm,
+  NoGuestMemory,
+  type Pointer,
+} from '../engine/guest-vm.js';
 import { dataText, readValue } from '../engine/read-value.js';
 import {
   CANCEL_UNWIND_MS,
@@ -104,7 +111,8 @@ export class Execution {
   run(): void {
     const { options } = this.#message;
     this.#attempt(() => {
-      const prepared = prepareSource(this.#message.code);
+      // Whoever took the execution has measured the program already.
+      const prepared = prepareSource(this.#message.code, { maxBytes: Number.POSITIVE_INFINITY });
       if (!prepared.ok) {
         this.#fail({ code: 'runtime_error', ...prepared.error });
         return;
@@ -266,7 +274,9 @@ export class Execution {
   /** Runs jobs until the guest waits for something, and ends the run when its promise has settled. */
   #pump(): void {
     this.#runJobs();
-    if (this.#interrupted) return this.#failTimeout();
+    if (this.#ended) return;
+    // An operation of the engine that cannot be interrupted may end after the limit.
+    if (this.#interrupted || this.#hooks.interrupt()) return this.#failTimeout();
     const promise = this.#promise as Pointer;
     const state = this.#vm.promiseState(promise);
     if (state === 0) return this.#armDeadline();
@@ -282,7 +292,8 @@ export class Execution {
     for (let count = 1; ; count += 1) {
       const outcome = this.#vm.runJob();
       if (outcome === 'none' || this.#interrupted) return;
-      if (outcome === 'failed') throw new GuestFailure('a job');
+      // What a microtask throws and nobody catches ends the run, as with a timer.
+      if (outcome !== 'done') return this.#failWith(outcome.thrown);
       // A chain of short jobs never runs long enough for the engine to ask by itself.
       if (count % JOBS_PER_CLOCK_CHECK === 0 && this.#hooks.interrupt()) return;
     }
@@ -309,8 +320,9 @@ export class Execution {
 
   #broke(error: unknown): void {
     if (this.#interrupted) return this.#failTimeout();
-    if (this.#vm.nearLimit(this.#message.options.memoryLimitBytes)) return this.#failMemory();
-    if (error instanceof BrokenGuest && error.kind === 'stack') {
+    const starved = error instanceof NoGuestMemory || this.#vm.nearLimit(this.#message.options.memoryLimitBytes);
+    if (starved) return this.#failMemory();
+    if (error instanceof RangeError || (error instanceof BrokenGuest && error.kind === 'stack')) {
       return this.#fail({ code: 'runtime_error', message: 'RangeError: Maximum call stack size exceeded' });
     }
     if (error instanceof GuestFailure) {
@@ -348,19 +360,12 @@ export class Execution {
     return dataText(this.#vm, reason, 'code') === error.code && dataText(this.#vm, reason, 'message') === error.message;
   }
 
-  /**
-   * Only the engine makes errors with this prototype, for lack of memory and for strings beyond what it can hold, and a guest
-   * has no other way to get at it. With no memory left for the error itself, the engine throws null.
-   */
+  /** With no memory left for the error itself, the engine throws null. */
   #isOutOfMemory(reason: Pointer): boolean {
     const vm = this.#vm;
-    if (vm.kindOf(reason) === 'null') return vm.nearLimit(this.#message.options.memoryLimitBytes);
-    if (vm.kindOf(reason) !== 'object' || vm.isProxy(reason) || !vm.isError(reason)) return false;
-    const prototype = vm.prototypeOf(reason);
-    if (prototype === undefined) return false;
-    const internal = vm.isLandmark(prototype, 'internalErrorPrototype');
-    vm.free(prototype);
-    return internal;
+    return vm.kindOf(reason) === 'null'
+      ? vm.nearLimit(this.#message.options.memoryLimitBytes)
+      : vm.isOutOfMemory(reason);
   }
 
   #globalNames(): string[] {

@@ -8,8 +8,6 @@ export interface RunnerCoreOptions {
   readonly modules: EngineModules;
   /** The engine's stack, which must fit the stack of the thread it runs on. */
   readonly stackBytes: number;
-  /** Whether what is sent leaves only in a later turn. Then `started` is let go before the guest can keep it from leaving. */
-  readonly buffered?: boolean;
   /** True once the guest that runs now is to stop: read from shared memory while the guest is busy. */
   readonly aborted?: () => boolean;
 }
@@ -49,11 +47,14 @@ export class RunnerCore {
   /** Makes an engine ready, so that the first execution does not wait for it. */
   prewarm(): Promise<void> {
     if (this.#vm) return Promise.resolve();
-    this.#preparing ??= GuestVm.create(this.#options.modules, this.#options.stackBytes).then((vm) => {
-      this.#preparing = undefined;
-      if (this.#closed) vm.dispose();
-      else this.#vm = vm;
-    });
+    this.#preparing ??= GuestVm.create(this.#options.modules, this.#options.stackBytes)
+      .then((vm) => {
+        if (this.#closed) vm.dispose();
+        else this.#vm = vm;
+      })
+      .finally(() => {
+        this.#preparing = undefined;
+      });
     return this.#preparing;
   }
 
@@ -102,12 +103,8 @@ export class RunnerCore {
     const execution = new Execution(this.#vm, message, this.#world);
     this.#active = execution;
     execution.announce();
-    const run = (): void => {
-      execution.run();
-      this.#afterwards();
-    };
-    if (this.#options.buffered === true) setImmediate(run);
-    else run();
+    execution.run();
+    this.#afterwards();
   }
 
   /** The answer is on its way; now the heap is made pristine, or the engine replaced. */
@@ -117,7 +114,8 @@ export class RunnerCore {
     if (this.#vm?.reset()) return;
     this.#vm?.dispose();
     this.#vm = undefined;
-    void this.prewarm();
+    // The next execution tries again, and fails with the reason.
+    this.prewarm().catch(() => {});
   }
 
   #refuse(id: string, code: 'validation_error' | 'internal_error', message: string): void {

@@ -1,0 +1,91 @@
+// A guest with one function for each part of the protocol. `duplex.h` carries the rest.
+#include "duplex.h"
+
+static void add(dx_call *call) { dx_return_number(call, dx_num(dx_at(call->params, 0), 0) + dx_num(dx_at(call->params, 1), 0)); }
+
+static void divide(dx_call *call) {
+  double by = dx_num(dx_at(call->params, 1), 0);
+  if (by == 0) dx_fail(call, "Division by zero");
+  else dx_return_number(call, dx_num(dx_at(call->params, 0), 0) / by);
+}
+
+static void echo(dx_call *call) { dx_return(call, call->params); }
+
+// { name, params, times? }: calls a function of the host, again and again, and returns its last answer.
+typedef struct { dx_call *call; double left; } host_calls;
+static void host_answered(void *state, int failed, dx_value value) {
+  host_calls *calls = state;
+  if (!failed && --calls->left >= 1) {
+    dx_call_host(dx_param(calls->call, "name"), dx_param(calls->call, "params"), host_answered, calls);
+    return;
+  }
+  char text[256] = {0};
+  dx_value error = dx_text(value);
+  if (failed) { memcpy(text, error.at, error.size < 255 ? error.size : 255); dx_fail(calls->call, text); }
+  else dx_return(calls->call, value);
+  free(calls);
+}
+static void call_host(dx_call *call) {
+  host_calls *calls = malloc(sizeof *calls);
+  *calls = (host_calls){call, dx_num(dx_param(call, "times"), 1)};
+  dx_call_host(dx_param(call, "name"), dx_param(call, "params"), host_answered, calls);
+}
+
+// { stream, count, size }: sends `count` chunks of `size` bytes, each a turn of the loop, then returns how many.
+typedef struct { dx_call *call; uint32_t sent, count, size; uint8_t *bytes; } producer;
+static int produce_next(void *state) {
+  producer *p = state;
+  for (int turn = 0; turn < 64 && p->sent < p->count; turn++) {
+    if (p->size >= 4) memcpy(p->bytes, &p->sent, 4);
+    dx_send_chunk(dx_param(p->call, "stream"), p->bytes, p->size);
+    p->sent++;
+  }
+  if (p->sent < p->count) return 1;
+  dx_send_end(dx_param(p->call, "stream"));
+  dx_return_number(p->call, p->sent);
+  free(p->bytes);
+  free(p);
+  return 0;
+}
+static void produce(dx_call *call) {
+  producer *p = malloc(sizeof *p);
+  *p = (producer){call, 0, (uint32_t)dx_num(dx_param(call, "count"), 0), (uint32_t)dx_num(dx_param(call, "size"), 4), 0};
+  p->bytes = calloc(1, p->size + 1);
+  dx_repeat(produce_next, p);
+}
+
+// { stream }: adds up the numbers and counts the chunks of a stream, returns both when it ends.
+typedef struct { dx_call *call; double sum, count; } consumer;
+static void consume_next(void *state, dx_value chunk, int ended) {
+  consumer *c = state;
+  if (!ended) { c->sum += dx_num(chunk, 0); c->count++; return; }
+  if (ended == 2) dx_fail(c->call, "The stream failed");
+  else { size_t s = dx_result(c->call); dx_array(2); dx_number(c->count); dx_number(c->sum); dx_done(c->call, s); }
+  free(c);
+}
+static void consume(dx_call *call) {
+  consumer *c = calloc(1, sizeof *c);
+  c->call = call;
+  dx_receive(dx_param(call, "stream"), consume_next, c);
+}
+
+// Returns after so many milliseconds; everything else goes on meanwhile.
+static void awake(void *call) { dx_return_number(call, 1); }
+static void sleep_for(dx_call *call) { dx_after(dx_num(call->params, 0), awake, call); }
+
+static double events;
+static void log_event(dx_call *call) { events++; dx_return_number(call, events); }
+static void count_events(dx_call *call) { dx_return_number(call, events); }
+
+int main(void) {
+  dx_on("add", add);
+  dx_on("divide", divide);
+  dx_on("echo", echo);
+  dx_on("callHost", call_host);
+  dx_on("produce", produce);
+  dx_on("consume", consume);
+  dx_on("sleep", sleep_for);
+  dx_on("logEvent", log_event);
+  dx_on("countEvents", count_events);
+  return dx_serve();
+}

@@ -1,0 +1,116 @@
+import { isSallyportError } from '../errors/index.js';
+import type { CloseReason, Transport } from '../wire/index.js';
+import { encodeOutput, notificationOf } from './encode-event.js';
+import type { SessionEvent, SessionSink } from './events.js';
+import type { ExecHandler } from './handler.js';
+import { Processor } from './processor.js';
+import type { Session } from './session.js';
+
+export interface ConnectionOptions {
+  /** Who is at the other end: only they may resume the session. */
+  readonly principal?: string;
+  /** Hears which session the connection has opened or resumed. */
+  readonly onSession?: (sessionId: string) => void;
+  /** Counts the bytes of output as they are sent. */
+  readonly onOutput?: (bytes: number) => void;
+  /** Hears one line for people when the connection ends for a reason that the client should know. */
+  readonly onProblem?: (problem: string) => void;
+}
+
+/** A connection that is being served. */
+export interface ServedConnection {
+  /** Resolves when it has ended and its session was detached or disposed. */
+  readonly ended: Promise<void>;
+  /** Ends it, politely. */
+  close(reason?: string): void;
+}
+
+/**
+ * One client on one transport: hands messages to a processor and events to the transport.
+ *
+ * What waits to be sent is counted. Above the window the session is asked to wait, which stops the children; answers
+ * always go out, since clients get no more of them than they ask for.
+ */
+export class Connection implements SessionSink, ServedConnection {
+  readonly ended: Promise<void>;
+  readonly #transport: Transport<unknown, unknown>;
+  readonly #handler: ExecHandler;
+  readonly #processor: Processor;
+  readonly #onProblem: (problem: string) => void;
+  readonly #onOutput: ((bytes: number) => void) | undefined;
+  #session: Session | undefined;
+  #unsent = 0;
+  #full = false;
+
+  constructor(handler: ExecHandler, transport: Transport<unknown, unknown>, options: ConnectionOptions = {}) {
+    this.#handler = handler;
+    this.#transport = transport;
+    this.#onOutput = options.onOutput;
+    this.#onProblem = options.onProblem ?? (() => {});
+    this.#processor = new Processor({
+      handler,
+      principal: options.principal ?? '',
+      port: {
+        send: (message) => void this.#send(message, 0),
+        opened: (session) => {
+          this.#session = session;
+          options.onSession?.(session.id);
+        },
+        ready: (session) => session.attach(this),
+        fail: (reason) => this.#fail(reason),
+      },
+    });
+    this.ended = new Promise((resolve) => {
+      transport.onClose((reason) => void this.#onClose(reason).then(resolve));
+    });
+    transport.onMessage((message) => this.#processor.receive(message));
+  }
+
+  close(reason?: string): void {
+    this.#transport.close(reason);
+  }
+
+  deliver(event: SessionEvent): 'more' | 'wait' {
+    const dialect = this.#session?.dialect ?? 'later';
+    const encoded = event.type === 'output' && this.#transport.carriesJson === true;
+    const message = encoded ? encodeOutput(event, dialect) : notificationOf(event, dialect);
+    const size = 'bytes' in event ? event.bytes.length : 0;
+    this.#send(message, size);
+    this.#onOutput?.(size);
+    return this.#full ? 'wait' : 'more';
+  }
+
+  #send(message: unknown, size: number): void {
+    let flushed: void | Promise<void>;
+    try {
+      flushed = this.#transport.send(message);
+    } catch (error) {
+      // A client that asks and asks but never reads.
+      if (isSallyportError(error, 'WIRE_BACKLOG')) this.#fail(error.message);
+      return;
+    }
+    if (flushed === undefined) return;
+    if (this.#unsent === 0) void flushed.then(this.#onFlushed, this.#onFlushed);
+    this.#unsent += Math.max(size, 1);
+    if (this.#unsent >= this.#handler.limits.sendWindowBytes) this.#full = true;
+  }
+
+  readonly #onFlushed = (): void => {
+    this.#unsent = 0;
+    if (!this.#full) return;
+    this.#full = false;
+    this.#session?.ready();
+  };
+
+  #fail(reason: string): void {
+    this.#onProblem(reason);
+    this.#processor.end();
+    this.#transport.close(reason);
+  }
+
+  async #onClose(reason: CloseReason): Promise<void> {
+    if (reason.kind === 'error') this.#onProblem(reason.message);
+    this.#processor.end();
+    if (this.#session !== undefined) await this.#handler.sessions.leave(this.#session);
+  }
+}

@@ -1,0 +1,86 @@
+import { createSpawner, type Spawner } from '../sandbox/index.js';
+import type { Clock, JsonMessageOptions, Transport } from '../wire/index.js';
+import { Connection, type ConnectionOptions, type ServedConnection } from './connection.js';
+import { ExecHandler } from './handler.js';
+import type { NetworkPolicy } from './http-request.js';
+import { type ProcessLimits, processLimits } from './limits.js';
+import { Malformed } from './messages.js';
+import type { ExecObserver } from './observer.js';
+
+export interface ExecServerOptions {
+  /** Who starts processes. One of its own, unless given; a given one stays the caller's to dispose. */
+  readonly spawner?: Spawner;
+  /** The isolation level of every process. Default: `process`. */
+  readonly level?: string;
+  readonly limits?: Partial<ProcessLimits>;
+  /** What `envPolicy` may inherit from. Default: this process's environment, without `EXECUTOR_API_KEY`. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Whether `fs/*` works. Default: `on`. It acts on this machine's files, whatever the level of processes is. */
+  readonly fileSystem?: 'on' | 'off';
+  /** Whether `http/request` works. Default: `on`. */
+  readonly http?: 'on' | 'off';
+  /** Decides about every connection of `http/request`. Default: all are allowed. */
+  readonly networkPolicy?: NetworkPolicy;
+  /** What to do when a client describes a sandbox of its own, which is not enforced here. Default: `refuse`. */
+  readonly sandboxRequests?: 'refuse' | 'ignore';
+  readonly clock?: Clock;
+  /** Hears of every process and HTTP request, and may refuse it. */
+  readonly observer?: ExecObserver;
+}
+
+/** A server of the process protocol: a handler, and what serves it to others. */
+export interface ExecServer extends AsyncDisposable {
+  /** Knows no JSON; `ExecClient.connectInProcess` calls it directly. */
+  readonly handler: ExecHandler;
+  readonly limits: ProcessLimits;
+  /** How a transport must decode, so that malformed messages get the protocol's answer, and what may wait in it. */
+  readonly transportOptions: JsonMessageOptions & { readonly maxBacklogBytes: number };
+  /** Serves one client until its transport ends. */
+  serveConnection(transport: Transport<unknown, unknown>, options?: ConnectionOptions): ServedConnection;
+  /** Ends every session with all its processes. */
+  dispose(): Promise<void>;
+}
+
+/** Makes a server. It listens to nothing by itself: hand it transports. */
+export function createExecServer(options: ExecServerOptions = {}): ExecServer {
+  const limits = processLimits(options.limits);
+  const spawner = options.spawner ?? createSpawner();
+  const { EXECUTOR_API_KEY: _secret, ...environment } = options.environment ?? process.env;
+  const handler = new ExecHandler({
+    spawner,
+    level: options.level ?? 'process',
+    limits,
+    clock: options.clock,
+    environment,
+    fileSystem: options.fileSystem ?? 'on',
+    http: options.http ?? 'on',
+    networkPolicy: options.networkPolicy ?? (() => ({ allow: true })),
+    sandboxRequests: options.sandboxRequests ?? 'refuse',
+    observer: options.observer,
+  });
+  const dispose = async (): Promise<void> => {
+    await handler.dispose();
+    if (options.spawner === undefined) await spawner.dispose();
+  };
+  return {
+    handler,
+    limits,
+    transportOptions: {
+      budget: { bytes: limits.messageBytes, values: limits.messageValues, depth: limits.messageDepth },
+      onMalformed: (error) => new Malformed(error),
+      maxBacklogBytes: limits.backlogBytes,
+    },
+    serveConnection: (transport, connection) => new Connection(handler, transport, connection),
+    dispose,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+/** Serves one client of a server until its transport ends. */
+export function serveConnection(
+  server: ExecServer,
+  transport: Transport<unknown, unknown>,
+  options?: ConnectionOptions,
+): ServedConnection {
+  return server.serveConnection(transport, options);
+}

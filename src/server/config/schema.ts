@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { DEFAULT_TOOL_LIMITS, type ToolLimits } from '../../tool/index.js';
+import { BOUNDARIES, isKeyHash } from '../access/keys.js';
+import { ISOLATIONS } from '../isolation.js';
+import { DEFAULT_SERVER_LIMITS, type ServerLimits } from '../limits.js';
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+const count = z.int().min(0);
+const positive = z.int().min(1);
+const names = z.array(z.string().min(1));
+
+/** An object whose keys are limits of a room. */
+function limitsOf<Limits extends object>(defaults: Limits) {
+  const shape: Record<string, z.ZodType> = {};
+  for (const [name, value] of Object.entries(defaults)) {
+    shape[name] = (typeof value === 'number' ? count : z.array(count)).exactOptional();
+  }
+  return z.strictObject(shape);
+}
+
+const KeySchema = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, dashes and underscores'),
+  hash: z.string().refine(isKeyHash, 'must be what `sallyport key create` prints: sha256: and 64 hex digits'),
+  boundaries: z.array(z.enum(BOUNDARIES)).exactOptional(),
+  ratePerMinute: positive.exactOptional(),
+  concurrency: positive.exactOptional(),
+  policy: z
+    .strictObject({
+      modules: names.exactOptional(),
+      packages: names.exactOptional(),
+      programs: names.exactOptional(),
+    })
+    .exactOptional(),
+});
+
+/** Every setting of `sallyport serve`. */
+export const ConfigSchema = z.strictObject({
+  host: z.string().min(1).exactOptional(),
+  port: z.int().min(0).max(65_535).exactOptional(),
+  apiKey: z.string().min(1).exactOptional(),
+  keys: z
+    .array(KeySchema)
+    .refine((keys) => new Set(keys.map(({ name }) => name)).size === keys.length, 'two keys have the same name')
+    .exactOptional(),
+  isolation: z.enum(ISOLATIONS).exactOptional(),
+  cacheDir: z.string().min(1).exactOptional(),
+  tools: z.string().min(1).exactOptional(),
+  wasm: z.string().min(1).exactOptional(),
+  allowOrigin: z.array(z.url()).exactOptional(),
+  allowHost: names.exactOptional(),
+  info: z.enum(['open', 'guarded']).exactOptional(),
+  registry: z.url().exactOptional(),
+  logLevel: z.enum(LOG_LEVELS).exactOptional(),
+  drainTimeoutMs: count.exactOptional(),
+  limits: limitsOf<ServerLimits>(DEFAULT_SERVER_LIMITS).exactOptional(),
+  toolLimits: limitsOf<ToolLimits>(DEFAULT_TOOL_LIMITS).exactOptional(),
+  toolPolicy: z
+    .strictObject({
+      allowScripts: names.exactOptional(),
+      deny: names.exactOptional(),
+      minReleaseAgeMs: count.exactOptional(),
+      webhookAllow: names.exactOptional(),
+    })
+    .exactOptional(),
+  exec: z
+    .strictObject({
+      fileSystem: z.enum(['on', 'off']).exactOptional(),
+      http: z.enum(['on', 'off']).exactOptional(),
+      sandboxRequests: z.enum(['refuse', 'ignore']).exactOptional(),
+    })
+    .exactOptional(),
+});
+
+/** The configuration, as a file has it. */
+export type ServeConfig = Omit<z.output<typeof ConfigSchema>, 'limits' | 'toolLimits'> & {
+  readonly limits?: Partial<ServerLimits>;
+  readonly toolLimits?: Partial<ToolLimits>;
+};
+
+/** Types the configuration of a module: `export default defineConfig({ … })`. */
+export function defineConfig(config: ServeConfig): ServeConfig {
+  return config;
+}

@@ -1,0 +1,413 @@
+import type { Server } from 'node:http';
+import { availableParallelism } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { type Logger, pino } from 'pino';
+import { SallyportError } from '../errors/index.js';
+import { createExecutor, createRunnerShells } from '../guest/index.js';
+import { createExecServer } from '../process/index.js';
+import { createSpawner } from '../sandbox/index.js';
+import { createToolExecutor, DEFAULT_TOOL_LIMITS, toolRoutes, toolServerOptions } from '../tool/index.js';
+import { isLoopbackName, KEEP_ALIVE_DELAY_MS, printable, type Upgrader } from '../wire/index.js';
+import type { AccessRules } from './access/judge.js';
+import { type Key, KeyRing } from './access/keys.js';
+import { Quotas } from './access/quotas.js';
+import { watchInspections } from './audit/inspections.js';
+import { logTrail } from './audit/log.js';
+import { watchTool } from './audit/tool-watcher.js';
+import { AuditTrail } from './audit/trail.js';
+import { callerOf, guardAll, loggedPath } from './http/access-hook.js';
+import { acceptJson } from './http/body.js';
+import { Connections } from './http/connections.js';
+import { problemOf } from './http/errors.js';
+import { sendProblem } from './http/problem.js';
+import { type Isolation, resolveIsolation } from './isolation.js';
+import { DEFAULT_SERVER_LIMITS, MAX_HEADER_BYTES, type ServerLimits } from './limits.js';
+import { createMetrics, type Metrics } from './metrics.js';
+import type { ServerOptions } from './options.js';
+import type { Parts } from './parts.js';
+import { ReadinessProbe } from './readiness.js';
+import { executionDirectory, executionRoutes } from './routes/executions.js';
+import { operationRoutes } from './routes/operations.js';
+import { runRoutes } from './routes/run.js';
+import { wasmRoutes } from './routes/wasm.js';
+import { observeExec, SessionCallers } from './sockets/exec.js';
+import { serveSockets } from './sockets/upgrade.js';
+import { WasmModules } from './wasm/modules.js';
+
+const DEFAULT_HOST = '127.0.0.1';
+const DEFAULT_PORT = 7420;
+/** The provider whose tools Wasm modules may call. */
+const WASM_GRANT = 'host';
+/** How long what was told to end may take until it is not waited for any more. */
+const END_GRACE_MS = 2_000;
+const HEALTH_PATHS = new Set(['/health', '/api/health', '/readyz', '/metrics']);
+
+/** All four boundaries on one port. */
+export interface SallyportServer extends AsyncDisposable {
+  readonly isolation: Isolation;
+  readonly trail: AuditTrail;
+  /** The names of the modules that are served. */
+  readonly modules: readonly string[];
+  /** Starts to listen, and returns the address. Rejects with SERVER_LISTEN. Pools are filled in the background. */
+  listen(): Promise<string>;
+  /** Resolves when the pools are filled, or cannot be. */
+  readonly warm: Promise<void>;
+  /** Takes keys and their limits up, without touching a connection. */
+  reload(changes: { readonly keys: readonly Key[] }): void;
+  /** Takes on nothing new, lets what runs finish for this long, then ends it. Resolves when nothing is left. */
+  drain(timeoutMs: number): Promise<void>;
+  /** Ends everything now. */
+  dispose(): Promise<void>;
+}
+
+/** Makes a server. Rejects with SERVER_CONFIG, SERVER_ISOLATION or TOOL_CACHE_UNUSABLE when it cannot be what it is asked to be. */
+export async function createServer(options: ServerOptions): Promise<SallyportServer> {
+  const host = options.host ?? DEFAULT_HOST;
+  const loopback = isLoopbackName(host);
+  const keys = new KeyRing(options.keys ?? []);
+  if (!loopback && !keys.required) {
+    throw new SallyportError(
+      'SERVER_CONFIG',
+      `${host} can be reached by others: set a key (EXECUTOR_API_KEY), or listen on 127.0.0.1`,
+    );
+  }
+  const resolved = await resolveIsolation(options.isolation ?? 'auto');
+  if (!resolved.ok) throw new SallyportError('SERVER_ISOLATION', resolved.reason);
+  const logger = options.logger ?? pino({ level: 'silent' });
+  const sessions = new SessionCallers();
+  const parts = await createParts(options, resolved.isolation, keys, sessions);
+  const rules: AccessRules = {
+    hosts: loopback || (options.allowHost ?? []).length > 0 ? (options.allowHost ?? []) : 'any',
+    origins: options.allowOrigin ?? [],
+    info: options.info ?? 'open',
+  };
+  return new RunningServer({ host, port: options.port ?? DEFAULT_PORT, options, parts, keys, rules, logger, sessions });
+}
+
+async function createParts(
+  options: ServerOptions,
+  isolation: Isolation,
+  keys: KeyRing,
+  sessions: SessionCallers,
+): Promise<Parts> {
+  const given: ServerLimits = { ...DEFAULT_SERVER_LIMITS, ...options.limits };
+  const limits = given.guests > 0 ? given : { ...given, guests: Math.max(2, availableParallelism()) };
+  const secrets = (options.secrets ?? []).filter((secret) => secret !== '');
+  const scrub = (text: string): string =>
+    secrets.reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
+  const trail = new AuditTrail({ maxRecords: limits.auditRecords, maxCapabilities: limits.auditCapabilities, scrub });
+  const quotas = new Quotas(keys, trail);
+  const spawner = createSpawner({ levels: isolation.known });
+  const providers = options.providers ?? [];
+  const toolLimits = { ...DEFAULT_TOOL_LIMITS, ...options.toolLimits };
+  const { levels } = isolation;
+  const tools = createToolExecutor({
+    cacheDir: options.cacheDir,
+    spawner,
+    level: levels.tool,
+    limits: toolLimits,
+    onExecution: watchTool(trail, toolLimits, levels.tool),
+    ...(options.registry === undefined ? {} : { registry: options.registry }),
+    ...(options.toolPolicy === undefined ? {} : { policy: options.toolPolicy }),
+  });
+  try {
+    const modules = await WasmModules.open({
+      folder: options.wasmDir,
+      level: levels.wasm,
+      spawner,
+      limits,
+      grant: providers.find(({ name }) => name === WASM_GRANT),
+    }).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new SallyportError('SERVER_CONFIG', `the folder of Wasm modules cannot be read: ${reason}`);
+    });
+    return {
+      limits,
+      isolation,
+      spawner,
+      trail,
+      quotas,
+      providers,
+      tools,
+      modules,
+      executor: createExecutor({ isolation: 'process', size: limits.guests, maxQueued: limits.queuedRuns, spawner }),
+      shells: createRunnerShells({ isolation: 'process', size: limits.guests, spawner }),
+      execServer: createExecServer({
+        ...options.exec,
+        spawner,
+        level: levels.process,
+        observer: observeExec(sessions, { trail, quotas, isolation }),
+      }),
+    };
+  } catch (error) {
+    await tools.dispose();
+    await spawner.dispose();
+    throw error;
+  }
+}
+
+interface Setup {
+  readonly host: string;
+  readonly port: number;
+  readonly options: ServerOptions;
+  readonly parts: Parts;
+  readonly keys: KeyRing;
+  readonly rules: AccessRules;
+  readonly logger: Logger;
+  readonly sessions: SessionCallers;
+}
+
+/**
+ *     made ──listen()──▶ serving ──drain()──▶ draining ──▶ ended
+ *                           └───────dispose()─────────────▲
+ */
+class RunningServer implements SallyportServer {
+  readonly #setup: Setup;
+  readonly #fastify: FastifyInstance;
+  readonly #connections: Connections;
+  readonly #sockets: Upgrader;
+  readonly #metrics: Metrics;
+  readonly #readiness: ReadinessProbe;
+  readonly #stopLog: () => void;
+  #warm: Promise<void> = Promise.resolve();
+  #disposed: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(setup: Setup) {
+    this.#setup = setup;
+    const { parts, rules, keys, logger, sessions } = setup;
+    const { limits } = parts;
+    const shared = toolServerOptions(parts.tools.limits);
+    const fastify: FastifyInstance = Fastify({
+      ...shared,
+      keepAliveTimeout: limits.idleTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      http: {
+        maxHeaderSize: MAX_HEADER_BYTES,
+        headersTimeout: limits.headersTimeoutMs,
+        connectionsCheckingInterval: Math.max(250, Math.min(5_000, limits.headersTimeoutMs / 2)),
+        insecureHTTPParser: false,
+        // Finds out about peers that vanished without a word.
+        keepAlive: true,
+        keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
+        noDelay: true,
+      },
+    });
+    this.#fastify = fastify;
+    this.#connections = new Connections(this.#server, limits);
+    this.#readiness = new ReadinessProbe(setup.options.cacheDir);
+    this.#sockets = serveSockets({
+      server: this.#server,
+      rules,
+      keys,
+      parts,
+      sessions,
+      onRefused: ({ status, code }, path) =>
+        logger.warn({ path: printable(path, 200), status, code }, 'upgrade refused'),
+    });
+    this.#metrics = createMetrics(parts, () => this.#traffic());
+    this.#stopLog = logTrail(parts.trail, logger);
+    this.#routes();
+  }
+
+  get isolation(): Isolation {
+    return this.#setup.parts.isolation;
+  }
+
+  get trail(): AuditTrail {
+    return this.#setup.parts.trail;
+  }
+
+  get modules(): readonly string[] {
+    return this.#setup.parts.modules.names;
+  }
+
+  get warm(): Promise<void> {
+    return this.#warm;
+  }
+
+  async listen(): Promise<string> {
+    const { host, port } = this.#setup;
+    let url: string;
+    try {
+      url = await this.#fastify.listen({ host, port });
+    } catch (error) {
+      const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+      const reason = taken ? 'the port is taken' : error instanceof Error ? error.message : String(error);
+      throw new SallyportError(
+        'SERVER_LISTEN',
+        `cannot listen on ${host} port ${port}: ${reason}`,
+        {},
+        { cause: error },
+      );
+    }
+    if (this.#setup.options.prewarm !== 'never') this.#warm = this.#fill();
+    return url;
+  }
+
+  reload({ keys }: { readonly keys: readonly Key[] }): void {
+    this.#setup.keys.replace(keys);
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    const { trail, quotas } = this.#setup.parts;
+    quotas.close();
+    this.#readiness.report('drain', 'the server is shutting down');
+    void this.#stopListening();
+    const patience = new AbortController();
+    await Promise.race([
+      trail.idle(),
+      delay(timeoutMs, undefined, { signal: patience.signal, ref: true }).catch(() => {}),
+    ]);
+    patience.abort();
+    for (const execution of trail.running) execution.cancel();
+    await Promise.race([trail.idle(), delay(END_GRACE_MS, undefined, { ref: false })]);
+    await this.dispose();
+  }
+
+  dispose(): Promise<void> {
+    this.#disposed ??= this.#end();
+    return this.#disposed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  async #end(): Promise<void> {
+    const { parts } = this.#setup;
+    parts.quotas.close();
+    this.#readiness.report('drain', 'the server is shutting down');
+    this.#sockets.closeAll('the server is going away');
+    const closing = this.#stopListening();
+    await Promise.all([
+      parts.execServer.dispose(),
+      parts.executor.dispose({ mode: 'abort' }),
+      parts.shells.dispose(),
+      parts.modules.dispose(),
+      parts.tools.dispose(),
+    ]);
+    await parts.spawner.dispose();
+    // Answers that were given a moment ago are still on their way.
+    this.#server.closeIdleConnections();
+    await Promise.race([closing, delay(END_GRACE_MS, undefined, { ref: false })]);
+    this.#sockets.terminateAll();
+    this.#connections.destroyAll();
+    await this.#fastify.close();
+    this.#metrics.dispose();
+    this.#stopLog();
+  }
+
+  /** Takes no more connections. Resolves when the last one is gone. */
+  #stopListening(): Promise<void> {
+    this.#closing ??= new Promise((resolve) => {
+      if (this.#server.listening) this.#server.close(() => resolve());
+      else resolve();
+    });
+    this.#server.closeIdleConnections();
+    return this.#closing;
+  }
+
+  get #server(): Server {
+    return this.#fastify.server;
+  }
+
+  /** Fills the pools. What cannot be started as configured makes the server unready, with the reason. */
+  async #fill(): Promise<void> {
+    const { tools, executor, shells } = this.#setup.parts;
+    const parts = { tool: () => tools.warm(), run: () => executor.prewarm(), guest: () => shells.prewarm() };
+    for (const [name, warm] of Object.entries(parts)) {
+      if (this.#disposed !== undefined) return;
+      await warm().catch((error: unknown) => {
+        if (this.#disposed !== undefined) return;
+        const reason = printable(error instanceof Error ? error.message : String(error));
+        this.#readiness.report(name, `${name}: ${reason}`);
+        this.#setup.logger.error({ part: name, reason }, 'a pool could not be filled');
+      });
+    }
+  }
+
+  #traffic() {
+    const { size, refused, bytesRead, bytesWritten } = this.#connections;
+    return {
+      connections: size,
+      sockets: this.#sockets.clients.size,
+      bytesRead,
+      bytesWritten,
+      refusedConnections: refused,
+    };
+  }
+
+  #routes(): void {
+    const { parts, rules, keys, logger } = this.#setup;
+    const fastify = this.#fastify;
+    guardAll(fastify, rules, keys, parts.quotas);
+    watchInspections(fastify, parts);
+    fastify.addHook('onResponse', async (request, reply) => {
+      this.#metrics.answered(reply.statusCode);
+      const path = loggedPath(request);
+      const { key, address } = callerOf(request);
+      const facts = { method: request.method, path: printable(path, 200), status: reply.statusCode };
+      const line = { ...facts, ms: Math.round(reply.elapsedTime), key: key?.name ?? null, address };
+      if (HEALTH_PATHS.has(path)) logger.debug(line, 'request');
+      else logger.info(line, 'request');
+    });
+    fastify.setErrorHandler((error, request, reply) => {
+      const problem = problemOf(error);
+      if (problem.status === 500) logger.error({ err: error, path: loggedPath(request) }, 'unexpected error');
+      return sendProblem(reply, problem);
+    });
+    fastify.setNotFoundHandler((request, reply) => {
+      if (request.method === 'OPTIONS') return reply.code(204).send();
+      return sendProblem(reply, {
+        status: 404,
+        code: 'NOT_FOUND',
+        message: printable(`there is nothing at ${request.method} ${loggedPath(request)}`, 200),
+      });
+    });
+    fastify.register(async (scope) => {
+      acceptJson(scope, parts.limits);
+      runRoutes(scope, parts);
+      wasmRoutes(scope, parts);
+      executionRoutes(scope, parts);
+      operationRoutes(scope, this.#readiness, this.#metrics);
+      for (const path of ['/exec', '/guest', '/wasm/:module']) {
+        scope.get(path, { exposeHeadRoute: false }, (_request, reply) =>
+          sendProblem(reply.header('Upgrade', 'websocket'), {
+            status: 426,
+            code: 'INVALID_REQUEST',
+            message: 'this path speaks WebSocket',
+          }),
+        );
+      }
+    });
+    fastify.register(
+      toolRoutes(parts.tools, {
+        apiKey: '',
+        guard: 'elsewhere',
+        unknownPaths: 'leave',
+        clientOf: (request) => {
+          const { key, address } = callerOf(request);
+          return key?.name ?? address;
+        },
+        executions: executionDirectory(parts),
+        moreInfo: { boundaries: boundariesOf(parts) },
+      }),
+    );
+  }
+}
+
+/** What `/info` says about all boundaries. */
+function boundariesOf({ isolation, modules, providers }: Parts): unknown {
+  const entry = (kind: 'guest' | 'wasm' | 'tool' | 'process') => ({
+    isolation: isolation.levels[kind],
+    confinedBy: isolation.enforced[kind],
+  });
+  return {
+    guest: { ...entry('guest'), paths: ['POST /run', 'WS /guest'], tools: providers.map(({ name }) => name) },
+    wasm: { ...entry('wasm'), paths: ['POST /wasm/<module>/<function>', 'WS /wasm/<module>'], modules: modules.names },
+    tool: { ...entry('tool'), paths: ['POST /execute-tool'] },
+    process: { ...entry('process'), paths: ['WS /exec'] },
+  };
+}

@@ -1,0 +1,34 @@
+const MESSAGE_CHARACTERS = 4_000;
+const NAME_CHARACTERS = 100;
+const toText = String;
+const { slice } = String.prototype;
+const apply = Reflect.apply;
+
+const cut = (text: string, length: number): string => apply(slice, text, [0, length]) as string;
+
+function read(value: object, field: 'name' | 'message'): string | undefined {
+  try {
+    const found: unknown = (value as Record<string, unknown>)[field];
+    return typeof found === 'string' ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What was thrown, in words. Whatever it is, asking it does not throw again. */
+export function describeThrown(thrown: unknown): { readonly name: string | undefined; readonly message: string } {
+  if (typeof thrown === 'object' && thrown !== null) {
+    const name = read(thrown, 'name');
+    const message = read(thrown, 'message');
+    if (message !== undefined)
+      return {
+        name: name === undefined ? undefined : cut(name, NAME_CHARACTERS),
+        message: cut(message, MESSAGE_CHARACTERS),
+      };
+  }
+  try {
+    return { name: undefined, message: cut(toText(thrown), MESSAGE_CHARACTERS) };
+  } catch {
+    return { name: undefined, message: 'a value that cannot be shown' };
+  }
+}

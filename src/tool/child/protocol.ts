@@ -1,0 +1,63 @@
+/*
+ * What the server and a child say to each other. Jobs come in on one pipe, results leave on another; standard output and
+ * standard error belong to the tool. Every frame of the child starts with a secret that it was handed with the job and
+ * that only the runner's own closure knows, so that nothing else in the process can speak for it.
+ */
+
+/** Handle of the pipe that results leave on. */
+export const RESULT_HANDLE = 3;
+/** Handle of the pipe that the job and, later, the wish to abort come in on. */
+export const JOB_HANDLE = 4;
+/** Bytes of the secret in front of every frame. */
+export const SECRET_BYTES = 32;
+/** Bytes of the length behind the secret. */
+export const LENGTH_BYTES = 4;
+
+export interface ChildJob {
+  readonly secret: string;
+  /** `execute` runs the tool; `describe` looks at it; `inspect` only lists what the package exports. */
+  readonly mode: 'execute' | 'describe' | 'inspect';
+  /** The module that brings the package in. */
+  readonly entry: string;
+  /** The package's own folder. */
+  readonly packageFolder: string;
+  readonly name: string;
+  readonly params: Readonly<Record<string, unknown>> | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly toolCallId: string;
+  readonly maxOutputBytes: number;
+  readonly maxOutputDepth: number;
+}
+
+export type ToChild =
+  | { readonly type: 'job'; readonly job: ChildJob }
+  | { readonly type: 'abort'; readonly reason: string };
+
+export type ChildErrorCode = 'TOOL_NOT_FOUND' | 'TOOL_INVALID' | 'TOOL_EXECUTION_ERROR';
+
+/** How a tool was found. */
+export type FoundBy = 'export' | 'default-property' | 'default';
+
+export interface ToolDescription {
+  readonly foundBy: FoundBy;
+  readonly factory: boolean;
+  readonly description?: string;
+  readonly inputSchema?: unknown;
+  readonly params?: { readonly fit: boolean; readonly problems: readonly string[] };
+}
+
+export type FromChild =
+  | { readonly type: 'loaded' }
+  | { readonly type: 'found'; readonly by: FoundBy }
+  | { readonly type: 'preliminary'; readonly output: unknown }
+  | { readonly type: 'result'; readonly output: unknown }
+  | { readonly type: 'described'; readonly tool: ToolDescription }
+  | { readonly type: 'inspected'; readonly shape: string }
+  | {
+      readonly type: 'error';
+      readonly code: ChildErrorCode;
+      readonly phase: 'import' | 'find' | 'execute' | 'output';
+      readonly message: string;
+      readonly errorName?: string;
+    }
+  | { readonly type: 'crash'; readonly message: string };

@@ -1,0 +1,267 @@
+// The far side: a process that waits, is told once what to run, runs it, and is ended.
+import { Buffer } from 'node:buffer';
+import { readFileSync, writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { describeThrown } from './describe-thrown.js';
+import { findTool } from './find-tool.js';
+import {
+  type ChildErrorCode,
+  type ChildJob,
+  type FromChild,
+  JOB_HANDLE,
+  LENGTH_BYTES,
+  RESULT_HANDLE,
+  SECRET_BYTES,
+  type ToChild,
+} from './protocol.js';
+import { NotSerializableError, serialize } from './serialize.js';
+
+// Taken aside before any of the tool's code exists.
+const quote = JSON.stringify;
+const parse = JSON.parse;
+const { from: bufferFrom, concat, allocUnsafe } = Buffer;
+const { asyncIterator } = Symbol;
+const { apply } = Reflect;
+const Controller = AbortController;
+
+/** Sends frames. The secret is kept as bytes outside of the JavaScript heap, where no heap snapshot shows it. */
+function createReporter(secret: Buffer): (json: string) => void {
+  return (json) => {
+    const body = bufferFrom(json);
+    const head = allocUnsafe(SECRET_BYTES + LENGTH_BYTES);
+    // By index alone: a method of a prototype may be the tool's by now, and would be handed the secret.
+    for (let index = 0; index < SECRET_BYTES; index += 1) head[index] = secret[index] ?? 0;
+    for (let index = 0; index < LENGTH_BYTES; index += 1) {
+      head[SECRET_BYTES + index] = (body.length >>> (8 * (LENGTH_BYTES - 1 - index))) & 0xff;
+    }
+    const frame = concat([head, body]);
+    for (let sent = 0; sent < frame.length; ) sent += writeSync(RESULT_HANDLE, frame, sent, frame.length - sent);
+  };
+}
+
+function declaredTools(packageFolder: string): string[] {
+  try {
+    const manifest: { tpmjs?: { tools?: unknown } } = parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
+    const tools = manifest.tpmjs?.tools;
+    if (!Array.isArray(tools)) return [];
+    return tools.flatMap((tool: unknown) => {
+      if (typeof tool === 'string') return [tool];
+      if (typeof tool !== 'object' || tool === null) return [];
+      return ['name', 'exportName', 'export'].flatMap((field) => {
+        const value: unknown = Reflect.get(tool, field);
+        return typeof value === 'string' ? [value] : [];
+      });
+    });
+  } catch {
+    return [];
+  }
+}
+
+/** The shape of what a package exports, to compare two ways of loading it. */
+function shapeOf(pkg: object): string {
+  const describe = (value: unknown, depth: number): unknown => {
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return typeof value;
+    const tool = typeof Reflect.get(value, 'execute') === 'function' ? 'tool' : 'plain';
+    const name = typeof value === 'function' ? value.name : '';
+    if (depth === 0) return [typeof value, name, tool];
+    const keys = Object.keys(value).sort();
+    return [typeof value, name, tool, keys.map((key) => [key, describe(Reflect.get(value, key), depth - 1)])];
+  };
+  const keys = Object.keys(pkg)
+    .filter((key) => key !== 'module.exports')
+    .sort();
+  return quote(keys.map((key) => [key, describe(Reflect.get(pkg, key), 1)]));
+}
+
+class Run {
+  readonly #job: ChildJob;
+  readonly #report: (json: string) => void;
+  readonly #abort = new Controller();
+  #done = false;
+
+  constructor(job: ChildJob) {
+    this.#job = job;
+    this.#report = createReporter(bufferFrom(job.secret, 'base64'));
+  }
+
+  abort(reason: string): void {
+    this.#abort.abort(new Error(reason));
+  }
+
+  crash(error: unknown): void {
+    if (!this.#done) this.#send({ type: 'crash', message: describeThrown(error).message });
+  }
+
+  async start(): Promise<void> {
+    const job = this.#job;
+    for (const [name, value] of Object.entries(job.env)) process.env[name] = value;
+    let pkg: object;
+    try {
+      const loaded: { pkg: object } = await import(pathToFileURL(job.entry).href);
+      pkg = loaded.pkg;
+    } catch (error) {
+      this.#fail('TOOL_EXECUTION_ERROR', 'import', error, 'The package threw while it was imported: ');
+      return;
+    }
+    this.#send({ type: 'loaded' });
+    if (job.mode === 'inspect') {
+      this.#inspect(pkg);
+      return;
+    }
+    const found = await findTool(pkg, job.name, declaredTools(job.packageFolder));
+    if (!found.ok) {
+      this.#finish(
+        quote({ type: 'error', code: found.code, phase: 'find', message: found.message } satisfies FromChild),
+      );
+      return;
+    }
+    if (job.mode === 'describe') await this.#describe(found);
+    else await this.#execute(found.tool, found.by);
+  }
+
+  #inspect(pkg: object): void {
+    try {
+      this.#finish(quote({ type: 'inspected', shape: shapeOf(pkg) } satisfies FromChild));
+    } catch (error) {
+      this.#fail('TOOL_EXECUTION_ERROR', 'import', error, '');
+    }
+  }
+
+  async #execute(tool: object, by: 'export' | 'default-property' | 'default'): Promise<void> {
+    const job = this.#job;
+    this.#send({ type: 'found', by });
+    let output: unknown;
+    try {
+      const execute: unknown = Reflect.get(tool, 'execute');
+      if (typeof execute !== 'function') throw new TypeError('execute is no function any more');
+      const options = { toolCallId: job.toolCallId, messages: [], abortSignal: this.#abort.signal };
+      output = await apply(execute, tool, [job.params ?? {}, options]);
+      if (isAsyncIterable(output)) output = await this.#follow(output);
+    } catch (error) {
+      if (error instanceof NotSerializableError) this.#fail('TOOL_EXECUTION_ERROR', 'output', error, '');
+      else this.#fail('TOOL_EXECUTION_ERROR', 'execute', error, 'Tool threw an error: ');
+      return;
+    }
+    try {
+      this.#finish(`{"type":"result","output":${this.#serialize(output)}}`);
+    } catch (error) {
+      const prefix = error instanceof NotSerializableError ? '' : 'the output is not serializable: ';
+      this.#fail('TOOL_EXECUTION_ERROR', 'output', error, prefix);
+    }
+  }
+
+  async #follow(yields: AsyncIterable<unknown>): Promise<unknown> {
+    let last: unknown;
+    for await (const value of yields) {
+      last = value;
+      this.#raw(`{"type":"preliminary","output":${this.#serialize(value)}}`);
+    }
+    return last;
+  }
+
+  async #describe(found: {
+    readonly tool: object;
+    readonly by: 'export' | 'default-property' | 'default';
+    readonly factory: boolean;
+  }): Promise<void> {
+    const job = this.#job;
+    try {
+      const { inputSchemaOf, paramsFit } = await import('./describe-tool.js');
+      const description: unknown = Reflect.get(found.tool, 'description');
+      let inputSchema: unknown;
+      try {
+        inputSchema = await inputSchemaOf(found.tool, job.packageFolder);
+      } catch {
+        // A schema without a JSON form is no reason to refuse the tool.
+      }
+      const params = job.params === undefined ? undefined : await paramsFit(found.tool, job.params, inputSchema);
+      const tool = {
+        foundBy: found.by,
+        factory: found.factory,
+        ...(typeof description === 'string' ? { description } : {}),
+        ...(inputSchema === undefined ? {} : { inputSchema }),
+        ...(params === undefined ? {} : { params }),
+      };
+      this.#finish(`{"type":"described","tool":${this.#serialize(tool)}}`);
+    } catch (error) {
+      this.#fail('TOOL_INVALID', 'find', error, 'the tool cannot be described: ');
+    }
+  }
+
+  #serialize(value: unknown): string {
+    return serialize(value, { maxBytes: this.#job.maxOutputBytes, maxDepth: this.#job.maxOutputDepth });
+  }
+
+  #fail(code: ChildErrorCode, phase: 'import' | 'find' | 'execute' | 'output', error: unknown, prefix: string): void {
+    const { name, message } = describeThrown(error);
+    const text: FromChild = {
+      type: 'error',
+      code,
+      phase,
+      message: `${prefix}${message}`,
+      ...(name === undefined ? {} : { errorName: name }),
+    };
+    this.#finish(quote(text));
+  }
+
+  #send(message: FromChild): void {
+    this.#raw(quote(message));
+  }
+
+  #raw(json: string): void {
+    if (!this.#done) this.#report(json);
+  }
+
+  #finish(json: string): void {
+    this.#raw(json);
+    this.#done = true;
+  }
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
+  return typeof Reflect.get(value, asyncIterator) === 'function';
+}
+
+/** A child that waits this long has nothing else to do. */
+const WARM_AFTER_MS = 40;
+let idle: NodeJS.Timeout | undefined;
+
+/** Waits for the one job, then for the wish to abort. From then on it does not keep the process alive. */
+function listen(): void {
+  const socket = new Socket({ fd: JOB_HANDLE, readable: true, writable: false });
+  let buffered = Buffer.alloc(0);
+  let run: Run | undefined;
+  socket.on('data', (chunk: Buffer) => {
+    buffered = concat([buffered, chunk]);
+    while (buffered.length >= LENGTH_BYTES) {
+      const length = buffered.readUInt32BE(0);
+      if (buffered.length < LENGTH_BYTES + length) return;
+      const message: ToChild = parse(buffered.toString('utf8', LENGTH_BYTES, LENGTH_BYTES + length));
+      buffered = buffered.subarray(LENGTH_BYTES + length);
+      if (message.type === 'abort') {
+        run?.abort(message.reason);
+        continue;
+      }
+      if (run !== undefined) continue;
+      const started = new Run(message.job);
+      run = started;
+      clearTimeout(idle);
+      socket.unref();
+      // A monitor sees what ends the process, and changes nothing about it.
+      process.on('uncaughtExceptionMonitor', (error) => started.crash(error));
+      void started.start();
+    }
+  });
+  // The server is gone, or has no work for this child: nothing to wait for.
+  socket.on('end', () => {
+    if (run === undefined) process.exit(0);
+  });
+  socket.on('error', () => {});
+}
+
+listen();
+// With time to spare, the loader of CommonJS modules is brought up as well.
+idle = setTimeout(() => void import(new URL('./warm.cjs', import.meta.url).href), WARM_AFTER_MS);

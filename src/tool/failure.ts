@@ -1,0 +1,76 @@
+import type { ToolErrorBody, ToolErrorCode } from './messages.js';
+
+/** What went wrong in an execution: a code of the protocol, words for people, and the facts. */
+export interface ToolFailure {
+  readonly code: ToolErrorCode;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+  /** Whether the same request may succeed later. */
+  readonly retryable?: boolean;
+}
+
+/** A failure on its way through code that returns something else. */
+export class ToolFailureError extends Error {
+  override readonly name = 'ToolFailureError';
+  readonly failure: ToolFailure;
+
+  constructor(failure: ToolFailure, options?: ErrorOptions) {
+    super(failure.message, options);
+    this.failure = failure;
+  }
+}
+
+/** Makes a failure that can be thrown. */
+export function failure(
+  code: ToolErrorCode,
+  message: string,
+  details?: Readonly<Record<string, unknown>>,
+  more: { readonly retryable?: boolean; readonly cause?: unknown } = {},
+): ToolFailureError {
+  const { retryable, cause } = more;
+  return new ToolFailureError(
+    { code, message, ...(details === undefined ? {} : { details }), ...(retryable === undefined ? {} : { retryable }) },
+    { cause },
+  );
+}
+
+/** The failure in whatever was thrown; what nobody foresaw is INTERNAL_ERROR. */
+export function failureOf(error: unknown): ToolFailure {
+  if (error instanceof ToolFailureError) return error.failure;
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: 'INTERNAL_ERROR', message: `unexpected error in the executor: ${message}`, retryable: true };
+}
+
+type Stage = 'request' | 'load' | 'execute' | 'executor';
+
+const STAGES: Partial<Record<ToolErrorCode, Stage>> = {
+  INVALID_REQUEST: 'request',
+  INTEGRITY_MISMATCH: 'load',
+  NOT_CACHED: 'load',
+  PACKAGE_NOT_FOUND: 'load',
+  TOOL_NOT_FOUND: 'load',
+  TOOL_INVALID: 'load',
+  TOOL_EXECUTION_ERROR: 'execute',
+  EXECUTION_TIMEOUT: 'execute',
+  EXECUTION_CANCELLED: 'execute',
+  DEPENDENCY_FAILED: 'request',
+};
+
+/** The typed fields of protocol 1.1 beside the `error` of 1.0. */
+export function failureFields(failed: ToolFailure): {
+  readonly error: ToolErrorBody;
+  readonly errorCode: ToolErrorCode;
+  readonly errorStage: Stage;
+  readonly retryable: boolean;
+} {
+  const { code, message, details, retryable = false } = failed;
+  const phase = details?.['phase'];
+  const stage =
+    phase === 'import' || phase === 'install' || phase === 'resolve' ? 'load' : (STAGES[code] ?? 'executor');
+  return {
+    error: { code, message, ...(details === undefined ? {} : { details: { ...details } }) },
+    errorCode: code,
+    errorStage: stage,
+    retryable,
+  };
+}

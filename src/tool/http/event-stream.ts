@@ -1,0 +1,78 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ToolEvent } from '../event-log.js';
+import type { Execution } from '../execution.js';
+import { failure } from '../failure.js';
+import type { ToolLimits } from '../limits.js';
+
+/** Bytes that may wait for a reader that does not read; it can come back and resume. */
+const MAX_WAITING_BYTES = 32 * 1024 * 1024;
+
+/** Whether a client asks for events rather than one body. */
+export function wantsEvents(request: FastifyRequest): boolean {
+  return (request.headers.accept ?? '')
+    .split(',')
+    .some((part) => part.trim().toLowerCase().startsWith('text/event-stream'));
+}
+
+/** The event that a reader saw last. Throws INVALID_REQUEST. */
+export function lastEventId(request: FastifyRequest): number {
+  const header = request.headers['last-event-id'];
+  if (header === undefined || header === '') return 0;
+  if (typeof header === 'string' && /^\d{1,15}$/.test(header)) return Number(header);
+  throw failure('INVALID_REQUEST', 'Last-Event-ID: must be the number of an event', { field: 'Last-Event-ID' });
+}
+
+function textOf({ id, event, data }: ToolEvent): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+function open(reply: FastifyReply): FastifyReply['raw'] {
+  const headers = reply.getHeaders();
+  reply.hijack();
+  const { raw } = reply;
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) raw.setHeader(name, value);
+  raw.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+    // Proxies that buffer would hold events back.
+    'x-accel-buffering': 'no',
+  });
+  raw.flushHeaders();
+  return raw;
+}
+
+/** Sends one event that is known already, and ends. */
+export function sendOnly(reply: FastifyReply, event: ToolEvent): void {
+  open(reply).end(textOf(event));
+}
+
+/**
+ * Sends the events of an execution until its result. When the last reader of a stream is away for too long, the
+ * execution is cancelled; `keep` is for executions that nobody needs to watch.
+ */
+export function sendEvents(
+  reply: FastifyReply,
+  execution: Execution,
+  after: number,
+  limits: ToolLimits,
+  whenAlone: 'cancel' | 'keep',
+): void {
+  const raw = open(reply);
+  const heartbeat = setInterval(() => raw.write(': still here\n\n'), limits.heartbeatMs);
+  const stop = execution.events.follow(after, (event) => {
+    if (raw.destroyed) return;
+    raw.write(textOf(event));
+    if (raw.writableLength > MAX_WAITING_BYTES) raw.destroy();
+    else if (event.event === 'result') raw.end();
+  });
+  if (execution.events.closed) raw.end();
+  raw.on('error', () => {});
+  raw.once('close', () => {
+    clearInterval(heartbeat);
+    stop();
+    if (whenAlone === 'keep' || execution.events.closed) return;
+    setTimeout(() => {
+      if (execution.events.readers === 0) execution.cancel('the reader of the stream went away');
+    }, limits.streamGraceMs).unref();
+  });
+}

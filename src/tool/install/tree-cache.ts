@@ -1,0 +1,338 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { ToolPolicy } from '../policy.js';
+import { failureOfJob } from './failure-of-job.js';
+import type { Installer } from './installer.js';
+import type { InstalledTree, PendingScript, ResolvedPackage } from './jobs.js';
+import { removeTree, sealFolders } from './seal.js';
+
+/** The file that says that a tree is whole. It is the last to be written, and the tree appears under its name afterwards. */
+const MARKER = 'tree.json';
+/** The tree's use is noted on disk at most this often; eviction after a restart needs no more. */
+const TOUCH_EVERY_MS = 60_000;
+/** Leftovers of servers that died are this old before they are swept, so that another server's work is left alone. */
+const LEFTOVER_AGE_MS = 60 * 60_000;
+
+const Marker = z.object({
+  name: z.string(),
+  version: z.string(),
+  integrity: z.string().optional(),
+  packages: z.number(),
+  files: z.number(),
+  bytes: z.number(),
+  relaxedPeers: z.boolean(),
+  skippedScripts: z.array(z.string()),
+});
+
+/** An installed package with everything below it. Its folder never changes once it is there. */
+export interface Tree {
+  readonly key: string;
+  readonly folder: string;
+  readonly name: string;
+  readonly version: string;
+  readonly integrity: string | undefined;
+  readonly packages: number;
+  readonly bytes: number;
+  /** The module that brings the package into a child: the bundle where there is a good one. */
+  entry: 'load.mjs' | 'bundle.mjs';
+  /** Whether it is settled which one that is. */
+  decided: boolean;
+}
+
+interface Entry extends Tree {
+  users: number;
+  usedAt: number;
+  touchedAt: number;
+}
+
+/** The right to use a tree. While it is held, the tree is not evicted. */
+export interface TreeLease extends Disposable {
+  readonly tree: Tree;
+}
+
+export interface TreeCacheOptions {
+  readonly cacheDir: string;
+  readonly registry: string | undefined;
+  readonly installer: Installer;
+  readonly policy: ToolPolicy;
+  readonly maxCacheBytes: number;
+  readonly maxTreePackages: number;
+  readonly maxTreeFiles: number;
+  readonly maxTreeBytes: number;
+  /** Runs the scripts of allow-listed packages, confined. */
+  readonly runScripts: (scripts: readonly PendingScript[]) => Promise<void>;
+  /** Hears of every use of a tree whose best entry is not settled. */
+  readonly onUndecided: (tree: Tree) => void;
+}
+
+/** Who asked for an install first. */
+export interface InstallWatcher {
+  readonly onProgress: (packages: number) => void;
+  /** Waits for the turn to install. */
+  readonly slot: () => Promise<{ release(): void }>;
+}
+
+/**
+ * Trees on disk.
+ *
+ *     absent ──install (one for all who ask)──▶ tmp/<random> ──marker written, renamed──▶ trees/<key> ──evicted──▶ absent
+ *
+ * Whatever is under `trees/` is whole: the rename is the only way in, and the way out is a rename, too.
+ */
+export class TreeCache {
+  readonly #options: TreeCacheOptions;
+  readonly #trees: string;
+  readonly #temporary: string;
+  readonly #flags: string;
+  readonly #entries = new Map<string, Entry>();
+  readonly #installing = new Map<string, Promise<Entry>>();
+  #ready: Promise<void> | undefined;
+  #bytes = 0;
+  installs = 0;
+  evictions = 0;
+
+  constructor(options: TreeCacheOptions) {
+    this.#options = options;
+    this.#trees = join(options.cacheDir, 'trees');
+    this.#temporary = join(options.cacheDir, 'tmp');
+    const { allowScripts, deny, minReleaseAgeMs } = options.policy;
+    this.#flags = createHash('sha256')
+      .update(JSON.stringify([options.registry ?? null, allowScripts, deny, minReleaseAgeMs]))
+      .digest('hex')
+      .slice(0, 12);
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Reads what is on disk. Called once; every other call waits for it. */
+  open(): Promise<void> {
+    this.#ready ??= this.#scan();
+    return this.#ready;
+  }
+
+  /** Looks a tree up, and holds it when it is there. */
+  async lease(name: string, version: string): Promise<TreeLease | undefined> {
+    await this.open();
+    const entry = this.#entries.get(this.#key(name, version));
+    return entry === undefined ? undefined : this.#hold(entry);
+  }
+
+  /** Makes sure that a tree is there. Any number of callers share one install, which nobody's leaving stops. */
+  install(resolved: ResolvedPackage, watcher: InstallWatcher): Promise<TreeLease> {
+    const key = this.#key(resolved.name, resolved.version);
+    let running = this.#installing.get(key);
+    if (running === undefined) {
+      running = this.#install(key, resolved, watcher).finally(() => this.#installing.delete(key));
+      running.catch(() => {});
+      this.#installing.set(key, running);
+    }
+    return running.then((entry) => this.#hold(entry));
+  }
+
+  /** Whether an install of this version is under way. */
+  isInstalling(name: string, version: string): boolean {
+    return this.#installing.has(this.#key(name, version));
+  }
+
+  /** Makes a tree's next users load the other entry. */
+  async useEntry(tree: Tree, entry: Tree['entry']): Promise<void> {
+    const known = this.#entries.get(tree.key);
+    if (known === undefined) return;
+    known.entry = entry;
+    known.decided = true;
+    await writeFile(join(known.folder, 'entry'), entry).catch(() => {});
+  }
+
+  #key(name: string, version: string): string {
+    const major = process.versions.node.split('.', 1)[0];
+    return `${name.replace('/', '+')}@${version}-node${major}-${process.platform}-${process.arch}-${this.#flags}`;
+  }
+
+  #hold(entry: Entry): TreeLease {
+    entry.users += 1;
+    const now = Date.now();
+    entry.usedAt = now;
+    if (now - entry.touchedAt > TOUCH_EVERY_MS) {
+      entry.touchedAt = now;
+      void utimes(join(entry.folder, MARKER), now / 1_000, now / 1_000).catch(() => {});
+    }
+    if (!entry.decided) this.#options.onUndecided(entry);
+    let held = true;
+    return {
+      tree: entry,
+      [Symbol.dispose]: () => {
+        if (held) entry.users -= 1;
+        held = false;
+      },
+    };
+  }
+
+  async #install(key: string, resolved: ResolvedPackage, watcher: InstallWatcher): Promise<Entry> {
+    await this.open();
+    const slot = await watcher.slot();
+    try {
+      return await this.#build(key, resolved, watcher.onProgress);
+    } finally {
+      slot.release();
+    }
+  }
+
+  async #build(key: string, resolved: ResolvedPackage, onProgress: (packages: number) => void): Promise<Entry> {
+    const present = this.#entries.get(key);
+    if (present !== undefined) return present;
+    const { policy, installer, maxTreePackages, maxTreeFiles, maxTreeBytes } = this.#options;
+    const draft = join(this.#temporary, `${process.pid}-${randomBytes(8).toString('hex')}`);
+    try {
+      await mkdir(draft, { recursive: true });
+      const installed = await installer.install(
+        {
+          name: resolved.name,
+          version: resolved.version,
+          integrity: resolved.integrity,
+          before: policy.minReleaseAgeMs > 0 ? new Date(Date.now() - policy.minReleaseAgeMs).toISOString() : undefined,
+          deny: policy.deny,
+          allowScripts: policy.allowScripts,
+          folder: draft,
+          maxPackages: maxTreePackages,
+          maxFiles: maxTreeFiles,
+          maxBytes: maxTreeBytes,
+        },
+        onProgress,
+      );
+      if (installed.pendingScripts.length > 0) {
+        await this.#options.runScripts(installed.pendingScripts);
+        await sealFolders(join(draft, 'node_modules'));
+      }
+      const entry = await this.#place(key, draft, resolved, installed);
+      this.installs += 1;
+      void this.#evict();
+      return entry;
+    } catch (error) {
+      throw failureOfJob(error, `${resolved.name}@${resolved.version}`, 'install');
+    } finally {
+      await removeTree(draft).catch(() => {});
+    }
+  }
+
+  async #place(key: string, draft: string, resolved: ResolvedPackage, installed: InstalledTree): Promise<Entry> {
+    const { packages, files, bytes, relaxedPeers, skippedScripts } = installed;
+    const { name, version, integrity } = resolved;
+    const marker = { name, version, integrity, packages, files, bytes, relaxedPeers, skippedScripts };
+    await writeFile(join(draft, MARKER), JSON.stringify(marker));
+    const folder = join(this.#trees, key);
+    try {
+      await rename(draft, folder);
+    } catch (error) {
+      // Another server with the same cache was faster; both trees are the same.
+      if ((await readMarker(folder)) === undefined) throw error;
+    }
+    const now = Date.now();
+    const entry: Entry = {
+      key,
+      folder,
+      name,
+      version,
+      integrity,
+      packages,
+      bytes,
+      entry: 'load.mjs',
+      decided: false,
+      users: 0,
+      usedAt: now,
+      touchedAt: now,
+    };
+    this.#entries.set(key, entry);
+    this.#bytes += bytes;
+    return entry;
+  }
+
+  async #scan(): Promise<void> {
+    await mkdir(this.#trees, { recursive: true });
+    await mkdir(this.#temporary, { recursive: true });
+    for (const key of await readdir(this.#trees)) {
+      const folder = join(this.#trees, key);
+      const marker = await readMarker(folder);
+      if (marker === undefined) {
+        // Nothing of ours ever gets here without its marker; whatever it is, it must not be taken for a tree.
+        void removeTree(folder).catch(() => {});
+        continue;
+      }
+      const usedAt = (await stat(join(folder, MARKER))).mtimeMs;
+      const noted = await readFile(join(folder, 'entry'), 'utf8').catch(() => undefined);
+      const entry = noted === 'bundle.mjs' ? noted : 'load.mjs';
+      const { name, version, integrity, packages, bytes } = marker;
+      this.#entries.set(key, {
+        key,
+        folder,
+        name,
+        version,
+        integrity,
+        packages,
+        bytes,
+        entry,
+        decided: noted !== undefined,
+        users: 0,
+        usedAt,
+        touchedAt: usedAt,
+      });
+      this.#bytes += bytes;
+    }
+    void this.#sweep();
+    void this.#evict();
+  }
+
+  async #sweep(): Promise<void> {
+    for (const name of await readdir(this.#temporary)) {
+      const owner = Number(name.split('-', 1)[0]);
+      if (owner === process.pid) continue;
+      const folder = join(this.#temporary, name);
+      const info = await stat(folder).catch(() => undefined);
+      if (info === undefined) continue;
+      if (!isAlive(owner) || Date.now() - info.mtimeMs > LEFTOVER_AGE_MS) await removeTree(folder).catch(() => {});
+    }
+  }
+
+  async #evict(): Promise<void> {
+    const idle = [...this.#entries.values()].filter((entry) => entry.users === 0).sort((a, b) => a.usedAt - b.usedAt);
+    for (const entry of idle) {
+      if (this.#bytes <= this.#options.maxCacheBytes) return;
+      if (entry.users > 0 || !this.#entries.delete(entry.key)) continue;
+      this.#bytes -= entry.bytes;
+      this.evictions += 1;
+      const grave = join(this.#temporary, `${process.pid}-${randomBytes(8).toString('hex')}`);
+      try {
+        await rename(entry.folder, grave);
+        await removeTree(grave);
+      } catch {
+        // Another server was faster.
+      }
+    }
+  }
+}
+
+async function readMarker(folder: string): Promise<z.output<typeof Marker> | undefined> {
+  try {
+    const parsed = Marker.safeParse(JSON.parse(await readFile(join(folder, MARKER), 'utf8')));
+    return parsed.success ? parsed.data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  if (!Number.isInteger(pid) || pid <= 0) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}

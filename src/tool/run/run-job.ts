@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto';
+import { decodeJson } from '../../wire/index.js';
+import { type ChildJob, type FromChild, SECRET_BYTES, type ToolDescription } from '../child/protocol.js';
+import { failure, failureOf, type ToolFailure } from '../failure.js';
+import type { LogLine } from '../messages.js';
+import type { IdleChild } from './child-pool.js';
+import { FrameReader, frameTo } from './frames.js';
+import { Logs } from './logs.js';
+
+/** Room for the frame around an output. */
+const FRAME_MARGIN_BYTES = 64 * 1024;
+/** Values that a result may hold: about what 10 MiB of JSON can. */
+const MAX_RESULT_VALUES = 5_000_000;
+/** How long the last output of a tool may take to arrive once its process is gone. */
+const DRAIN_MS = 500;
+
+const patience = (): Promise<void> =>
+  new Promise((wake) => {
+    setTimeout(wake, DRAIN_MS).unref();
+  });
+
+export type RunResult =
+  | { readonly kind: 'output'; readonly output: unknown }
+  | { readonly kind: 'described'; readonly tool: ToolDescription }
+  | { readonly kind: 'inspected'; readonly shape: string }
+  | { readonly kind: 'failed'; readonly failure: ToolFailure };
+
+export interface RunReport {
+  readonly result: RunResult;
+  readonly loadMs: number;
+  readonly executeMs: number;
+  readonly logs: readonly LogLine[];
+  readonly logsTruncated: boolean;
+  /** How far it came. */
+  readonly phase: 'import' | 'execute';
+}
+
+export interface RunOptions {
+  readonly timeoutMs: number;
+  readonly abortLeadMs: number;
+  readonly maxLogBytes: number;
+  readonly signal: AbortSignal | undefined;
+  readonly onLoaded?: (ms: number) => void;
+  readonly onLog?: (line: LogLine) => void;
+  readonly onPreliminary?: (output: unknown) => void;
+}
+
+function exitWords(
+  exitCode: number | null,
+  signal: string | null,
+  phase: 'import' | 'execute',
+  crash: string | undefined,
+): ToolFailure {
+  const where = phase === 'import' ? 'while the package was imported' : 'before there was a result';
+  const how =
+    signal !== null
+      ? `The process was ended by ${signal} ${where}`
+      : exitCode === 0
+        ? `The process exited with code 0 ${where}: it called process.exit(), or waited for something that can never happen`
+        : `The process exited with code ${exitCode} ${where}`;
+  return {
+    code: 'TOOL_EXECUTION_ERROR',
+    message: crash === undefined ? how : `${how}: ${crash}`,
+    details: { phase, exitCode, signal },
+  };
+}
+
+/**
+ * Runs one job in one child, and ends the child.
+ *
+ *     job sent ──loaded──▶ executing ──result──▶ done
+ *        └── exit, forged frame, time is up, caller gone ──▶ failed
+ *
+ * Which of these it was is decided here, on this side, from what the kernel says. Resolves when nothing of the child is left.
+ */
+export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, options: RunOptions): Promise<RunReport> {
+  const { process: spawned } = child;
+  const [results, jobs] = spawned.extraPipes;
+  if (results === undefined || jobs === undefined) throw new Error('the child has no pipes for its job');
+  const logs = new Logs(options.maxLogBytes, options.onLog ?? (() => {}));
+  for (const output of spawned.outputs) logs.follow(output);
+  const secret = randomBytes(SECRET_BYTES);
+  const reader = new FrameReader(secret, job.maxOutputBytes + FRAME_MARGIN_BYTES);
+  const started = performance.now();
+  let loadedAt: number | undefined;
+  let crash: string | undefined;
+  let settled = false;
+  const timers: NodeJS.Timeout[] = [];
+  const phase = (): 'import' | 'execute' => (loadedAt === undefined ? 'import' : 'execute');
+
+  const result = await new Promise<RunResult>((resolve) => {
+    const settle = (value: RunResult): void => {
+      settled = true;
+      // Whatever a tool still brings home after its caller left, the call was cancelled.
+      resolve(options.signal?.aborted ? { kind: 'failed', failure: failureOf(options.signal.reason) } : value);
+    };
+    const fail = (failed: ToolFailure): void => settle({ kind: 'failed', failure: failed });
+    const abort = (reason: string): void => {
+      if (!settled) void jobs.input.write(frameTo({ type: 'abort', reason })).catch(() => {});
+    };
+    const cancelled = (): void => {
+      abort('the call was cancelled');
+      timers.push(
+        setTimeout(() => fail(failureOf(options.signal?.reason)), Math.min(options.abortLeadMs, options.timeoutMs)),
+      );
+    };
+    const hear = (message: FromChild): void => {
+      if (settled) return;
+      switch (message.type) {
+        case 'loaded':
+          loadedAt = performance.now();
+          options.onLoaded?.(loadedAt - started);
+          return;
+        case 'found':
+          return;
+        case 'preliminary':
+          options.onPreliminary?.(message.output);
+          return;
+        case 'crash':
+          crash = message.message;
+          return;
+        case 'result':
+          settle({ kind: 'output', output: message.output });
+          return;
+        case 'described':
+          settle({ kind: 'described', tool: message.tool });
+          return;
+        case 'inspected':
+          settle({ kind: 'inspected', shape: message.shape });
+          return;
+        case 'error': {
+          const { code, message: text, errorName } = message;
+          const details = { phase: message.phase, ...(errorName === undefined ? {} : { errorName }) };
+          fail({ code, message: text, details });
+        }
+      }
+    };
+    results.output.onData((chunk) => {
+      if (settled) return;
+      const bodies = reader.push(chunk);
+      if (bodies === 'forged') {
+        fail({
+          code: 'TOOL_EXECUTION_ERROR',
+          message: 'The tool wrote to the channel of the executor',
+          details: { phase: phase() },
+        });
+        return;
+      }
+      for (const body of bodies) {
+        try {
+          // The shape is the runner's own: nothing else knows the secret.
+          const budget = { bytes: body.length, depth: job.maxOutputDepth + 8, values: MAX_RESULT_VALUES };
+          hear(decodeJson(body, budget) as FromChild);
+        } catch {
+          fail({
+            code: 'TOOL_EXECUTION_ERROR',
+            message: 'The result of the tool cannot be read',
+            details: { phase: 'output' },
+          });
+        }
+      }
+    });
+    void spawned.exited.then(async ({ exitCode, signal }) => {
+      // A result that was written right before the exit is still on its way.
+      await Promise.race([results.output.drained(), patience()]);
+      fail(exitWords(exitCode, signal, phase(), crash));
+    });
+    const lead = Math.max(0, Math.max(options.timeoutMs - options.abortLeadMs, options.timeoutMs / 2));
+    timers.push(setTimeout(() => abort(`the time limit of ${options.timeoutMs} ms is nearly reached`), lead));
+    timers.push(
+      setTimeout(() => {
+        fail({
+          code: 'EXECUTION_TIMEOUT',
+          message: `The tool did not finish within ${options.timeoutMs} ms`,
+          details: { phase: phase(), timeoutMs: options.timeoutMs, timedOut: true },
+        });
+      }, options.timeoutMs),
+    );
+    if (options.signal?.aborted) cancelled();
+    else options.signal?.addEventListener('abort', cancelled, { once: true });
+    void jobs.input.write(frameTo({ type: 'job', job: { ...job, secret: secret.toString('base64') } })).catch(() => {
+      // The exit says why.
+    });
+  });
+  const ended = performance.now();
+  for (const timer of timers) clearTimeout(timer);
+  spawned.kill('SIGKILL');
+  await spawned.exited;
+  // What it printed before its result is still in the pipes.
+  await Promise.race([spawned.drained, patience()]);
+  await child[Symbol.asyncDispose]();
+  return {
+    result,
+    loadMs: (loadedAt ?? ended) - started,
+    executeMs: loadedAt === undefined ? 0 : ended - loadedAt,
+    logs: logs.lines,
+    logsTruncated: logs.truncated,
+    phase: phase(),
+  };
+}
+
+/** The reason of a signal that fires because the caller went away. */
+export function cancelledFailure(reason: string): Error {
+  return failure('EXECUTION_CANCELLED', reason, { cancelled: true });
+}

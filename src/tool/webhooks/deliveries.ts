@@ -1,0 +1,92 @@
+import type { AsyncStore, StoredCallback } from '../async/store.js';
+import type { AddressPolicy } from './address.js';
+import { type Delivery, sendWebhook } from './send.js';
+import { signedHeaders } from './sign.js';
+
+/** Webhooks on their way at the same time. */
+const AT_ONCE = 8;
+/** A timer cannot wait longer than this in one go. */
+const MAX_PAUSE_MS = 60 * 60_000;
+
+export interface DeliveriesOptions {
+  readonly store: AsyncStore;
+  readonly addresses: AddressPolicy;
+  readonly retryMs: readonly number[];
+  readonly timeoutMs: number;
+}
+
+/** Delivers webhooks until they arrive, with growing pauses. What is due is in the store, so a restart forgets nothing. */
+export class Deliveries {
+  readonly #options: DeliveriesOptions;
+  readonly #running = new Map<string, Promise<void>>();
+  #timer: NodeJS.Timeout | undefined;
+  #disposed = false;
+
+  constructor(options: DeliveriesOptions) {
+    this.#options = options;
+  }
+
+  /** Sends what is due, and wakes up for what is due next. */
+  wake(): void {
+    if (this.#disposed) return;
+    clearTimeout(this.#timer);
+    const now = Date.now();
+    const due = this.#options.store.dueCallbacks(now, AT_ONCE * 2);
+    for (const callback of due) {
+      if (this.#running.size >= AT_ONCE) break;
+      if (this.#running.has(callback.executionId)) continue;
+      const work = this.#deliver(callback).finally(() => {
+        this.#running.delete(callback.executionId);
+        this.wake();
+      });
+      this.#running.set(callback.executionId, work);
+    }
+    const next = this.#options.store.nextCallbackAt();
+    if (next === undefined || this.#running.size >= AT_ONCE) return;
+    const pause = Math.min(Math.max(next - now, 1_000), MAX_PAUSE_MS);
+    this.#timer = setTimeout(() => this.wake(), pause).unref();
+  }
+
+  async dispose(): Promise<void> {
+    this.#disposed = true;
+    clearTimeout(this.#timer);
+    await Promise.allSettled(this.#running.values());
+  }
+
+  async #deliver(callback: StoredCallback): Promise<void> {
+    const { store, addresses, retryMs, timeoutMs } = this.#options;
+    const execution = store.get(callback.executionId);
+    if (execution?.result === undefined) return;
+    const type = `execution.${execution.status}`;
+    const timestamp = new Date(execution.finishedAt ?? Date.now()).toISOString();
+    const body = `{"type":${JSON.stringify(type)},"timestamp":${JSON.stringify(timestamp)},"data":${execution.result}}`;
+    const headers = signedHeaders(`msg_${execution.id}`, Math.floor(Date.now() / 1_000), body, callback.secret);
+    let delivery: Delivery;
+    try {
+      delivery = await sendWebhook(callback.url, headers, body, addresses, timeoutMs);
+    } catch (error) {
+      delivery = { ok: false, reason: error instanceof Error ? error.message : String(error) };
+    }
+    if (this.#disposed && !delivery.ok) return;
+    const attempts = callback.attempts + 1;
+    if (delivery.ok) {
+      store.setCallback(callback.executionId, 'delivered', attempts, 0, undefined);
+      return;
+    }
+    const pause = retryMs[callback.attempts];
+    // The receiver says that it is gone for good.
+    const over = pause === undefined || delivery.status === 410;
+    store.setCallback(
+      callback.executionId,
+      over ? 'failed' : 'pending',
+      attempts,
+      over ? 0 : Date.now() + jittered(pause),
+      delivery.reason,
+    );
+  }
+}
+
+/** Spreads retries out, so that a receiver that comes back is not met by all of them at once. */
+function jittered(ms: number): number {
+  return Math.round(ms * (0.8 + Math.random() * 0.4));
+}

@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SALLYPORT } from './command.js';
+import { examplesOf, type Fence, fencesOf, filesOf } from './markdown.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const execute = promisify(execFile);
+
+/** Languages whose blocks a reader would copy and run. */
+const RUNNABLE: ReadonlySet<string> = new Set(['js', 'mjs', 'ts', 'sh', 'bash']);
+
+const documents = [
+  ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  ...readdirSync(join(root, 'docs')).map((name) => join('docs', name)),
+].filter((name) => name.endsWith('.md'));
+
+const examples = readdirSync(join(root, 'examples'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.mjs'))
+  .sort();
+
+/** A folder as a user has it: this package and a schema library installed, and the command on the path. */
+function userFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-examples-'));
+  const modules = join(folder, 'node_modules');
+  mkdirSync(join(modules, '.bin'), { recursive: true });
+  symlinkSync(root, join(modules, 'sallyport'));
+  symlinkSync(join(root, 'node_modules', 'zod'), join(modules, 'zod'));
+  symlinkSync(SALLYPORT, join(modules, '.bin', 'sallyport'));
+  return folder;
+}
+
+async function stdoutOf(program: string, args: readonly string[], cwd: string): Promise<string> {
+  const path = [join(cwd, 'node_modules', '.bin'), dirname(process.execPath), process.env['PATH'] ?? ''];
+  const env = { PATH: path.join(delimiter), HOME: cwd };
+  const { stdout } = await execute(program, args, { cwd, env, timeout: 20_000 });
+  return stdout;
+}
+
+function runFence({ language, text, line }: Fence, folder: string): Promise<string> {
+  if (language === 'sh') return stdoutOf('/bin/sh', ['-euc', text], folder);
+  if (language !== 'js') throw new Error(`only js and sh can be run, not ${JSON.stringify(language)}`);
+  const file = join(folder, `line-${line}.mjs`);
+  writeFileSync(file, text);
+  return stdoutOf(process.execPath, [file], folder);
+}
+
+describe.each(documents)('the examples in %s', (name) => {
+  const fences = fencesOf(readFileSync(join(root, name), 'utf8'));
+  let folder = '';
+
+  beforeAll(() => {
+    folder = userFolder();
+    for (const [file, text] of filesOf(fences)) writeFileSync(join(folder, file), text);
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('are all run, or say why not', () => {
+    const unmarked = fences.filter(({ language, mark }) => RUNNABLE.has(language) && mark === '');
+    expect(unmarked.map(({ line }) => `${name}:${line}`)).toEqual([]);
+  });
+
+  for (const { fence, prints } of examplesOf(fences)) {
+    it(`run: line ${fence.line}`, async () => {
+      const stdout = await runFence(fence, folder);
+      if (prints !== undefined) expect(stdout).toBe(prints);
+    });
+  }
+});
+
+/** What an example says at its end that it prints. */
+function promisedBy(source: string): string | undefined {
+  const [, comment] = source.split('\n// Prints:\n');
+  return comment?.replaceAll(/^\/\/ ?/gm, '');
+}
+
+describe('the programs in examples/', () => {
+  let folder = '';
+
+  beforeAll(() => {
+    folder = userFolder();
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it.each(examples)('%s prints what it says it prints', async (name) => {
+    const file = join(root, 'examples', name);
+    const promised = promisedBy(readFileSync(file, 'utf8'));
+    expect(promised, `${relative(root, file)} ends with a comment that starts with "Prints:"`).toBeDefined();
+    expect(await stdoutOf(process.execPath, [file], folder)).toBe(promised);
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import { gone, numbers } from '../sandbox/helpers.js';
+import { ownListener, ownServer, rawPair } from './helpers.js';
+import { base64, connectWebSocket, laterStart } from './raw-client.js';
+
+describe('a session of the later dialect over WebSocket', () => {
+  it('outlives its connection, and its next one gets what was missed', async () => {
+    const { url } = await ownListener();
+    const first = await connectWebSocket(url);
+    const sessionId = await first.later();
+    const script = 'echo one; read x; for i in 1 2 3; do echo missed$i; sleep 0.02; done; read y; echo end';
+    await first.call('process/start', laterStart('p', script, { pipeStdin: true }));
+    await first.shows('p', 'one\n');
+    await first.call('process/write', { processId: 'p', writeId: 'w1', chunk: base64('\n') });
+    first.end();
+    await first.closed;
+    const second = await connectWebSocket(url);
+    await expect
+      .poll(async () => {
+        const again = await connectWebSocket(url);
+        const id = await again.later(sessionId);
+        if (id !== undefined) again.end();
+        return id;
+      })
+      .toBe(sessionId);
+    await expect
+      .poll(async () => second.call('initialize', { clientName: 'x', resumeSessionId: sessionId }))
+      .toHaveProperty('result.sessionId', sessionId);
+    second.send({ method: 'initialized' });
+    // A write that was acknowledged before is not written twice.
+    await second.call('process/write', { processId: 'p', writeId: 'w1', chunk: base64('\n') });
+    await expect
+      .poll(async () => (await second.call('process/read', { processId: 'p', afterSeq: 0 })).result.chunks.length)
+      .toBeGreaterThan(3);
+    const read = await second.call('process/read', { processId: 'p', afterSeq: 0 });
+    const text = read.result.chunks
+      .map(({ chunk }: { chunk: string }) => Buffer.from(chunk, 'base64').toString())
+      .join('');
+    expect(text).toBe('one\nmissed1\nmissed2\nmissed3\n');
+    await second.call('process/write', { processId: 'p', writeId: 'w2', chunk: base64('\n') });
+    await second.notification('process/closed', 'p');
+    const sent = [...first.received, ...second.received].filter((message) => message.params?.processId === 'p');
+    const seqs = sent.map((message) => message.params.seq);
+    expect(new Set(seqs).size).toBe(seqs.length);
+    expect(second.output('p')).toContain('end\n');
+  });
+
+  it('can be resumed by one connection at a time', async () => {
+    const { url } = await ownListener();
+    const first = await connectWebSocket(url);
+    const sessionId = await first.later();
+    const rival = await connectWebSocket(url);
+    const resume = { clientName: 'x', resumeSessionId: sessionId };
+    expect((await rival.call('initialize', resume)).error).toMatchObject({ code: -32010 });
+    first.end();
+    await first.closed;
+    const clients = await Promise.all([connectWebSocket(url), connectWebSocket(url)]);
+    await expect.poll(async () => (await rival.call('initialize', resume)).result?.sessionId).toBe(sessionId);
+    for (const client of clients) {
+      expect((await client.call('initialize', resume)).error).toMatchObject({ code: -32010 });
+    }
+  });
+
+  it('is gone with its processes when nobody came back in time', async () => {
+    const { url, server } = await ownListener({ limits: { detachMs: 100 } });
+    const first = await connectWebSocket(url);
+    const sessionId = await first.later();
+    await first.call('process/start', laterStart('p', 'sleep 300 & echo $! $$; exec sleep 300'));
+    const pids = numbers(await first.shows('p', '\n'));
+    first.end();
+    expect(await gone(pids)).toBe(true);
+    await expect.poll(() => server.handler.sessions.size).toBe(0);
+    const second = await connectWebSocket(url);
+    const { error } = await second.call('initialize', { clientName: 'x', resumeSessionId: sessionId });
+    expect(error).toMatchObject({ code: -32600, message: expect.stringContaining('unknown session') });
+    // A refused resume leaves the connection usable.
+    expect(await second.later()).toBeDefined();
+  });
+
+  it('stops a child whose output nobody takes, and loses nothing of it', async () => {
+    const { url } = await ownListener({ limits: { retainedBytes: 64 * 1024 } });
+    const first = await connectWebSocket(url);
+    const sessionId = await first.later();
+    await first.call('process/start', laterStart('p', 'read x; seq 1 100000', { pipeStdin: true }));
+    await first.call('process/write', { processId: 'p', writeId: 'w', chunk: base64('\n') });
+    first.end();
+    await first.closed;
+    const second = await connectWebSocket(url);
+    await expect
+      .poll(async () => (await second.call('initialize', { clientName: 'x', resumeSessionId: sessionId })).result)
+      .toBeDefined();
+    second.send({ method: 'initialized' });
+    await second.notification('process/closed', 'p');
+    const lines = (first.output('p') + second.output('p')).trim().split('\n');
+    expect(lines).toHaveLength(100_000);
+    expect(lines.at(-1)).toBe('100000');
+  });
+
+  it('is unknown to others', async () => {
+    const server = ownServer();
+    const session = server.handler.sessions.open({ dialect: 'later', principal: 'alice', maxChunkBytes: 1 });
+    await server.handler.sessions.leave(session);
+    expect(() => server.handler.sessions.resume(session.id, 'bob')).toThrow('unknown session');
+    expect(server.handler.sessions.resume(session.id, 'alice')).toBe(session);
+  });
+
+  it('gives way to newer ones when too many are detached', async () => {
+    const server = ownServer({ limits: { detachedSessions: 2 } });
+    const ids: string[] = [];
+    for (let count = 0; count < 3; count += 1) {
+      const client = rawPair(server);
+      ids.push(await client.later());
+      client.end();
+      await client.closed;
+    }
+    await expect.poll(() => server.handler.sessions.size).toBe(2);
+    expect(() => server.handler.sessions.resume(ids[0] ?? '', '')).toThrow('unknown session');
+  });
+});
+
+describe('what is kept of closed processes', () => {
+  it('is bounded in time, number and bytes', async () => {
+    const server = ownServer({ limits: { retentionMs: 50 } });
+    const client = rawPair(server);
+    await client.later();
+    await client.call('process/start', laterStart('p', 'echo hi'));
+    await client.notification('process/closed', 'p');
+    await expect.poll(async () => (await client.call('process/list')).result.processes).toEqual([]);
+    expect((await client.call('process/read', { processId: 'p' })).error.code).toBe(-32600);
+    expect(await client.call('process/start', laterStart('p', 'true'))).toHaveProperty('result.processId', 'p');
+
+    const small = rawPair(ownServer({ limits: { retainedClosed: 3, retainedClosedBytes: 10 } }));
+    await small.later();
+    for (let count = 0; count < 6; count += 1) {
+      await small.call('process/start', laterStart(`p${count}`, 'printf 1234'));
+      await small.notification('process/closed', `p${count}`);
+    }
+    const kept = (await small.call('process/list')).result.processes.map(
+      ({ processId }: { processId: string }) => processId,
+    );
+    expect(kept).toEqual(['p3', 'p4', 'p5']);
+    const old = await small.call('process/read', { processId: 'p3', afterSeq: 0 });
+    expect(old.result).toMatchObject({ chunks: [], truncated: true, exitCode: 0 });
+  });
+
+  it('still ends what a forgotten process left behind', async () => {
+    const server = ownServer({ limits: { retentionMs: 1 } });
+    const client = rawPair(server);
+    await client.first();
+    await client.call('process/start', {
+      ...laterStart('p', 'nohup sleep 300 >/dev/null 2>&1 & echo $!'),
+      cwd: '/tmp',
+    });
+    await client.notification('process/exited', 'p');
+    const pids = numbers(client.output('p'));
+    await expect.poll(async () => (await client.call('process/list')).result.processes).toEqual([]);
+    client.end();
+    expect(await gone(pids)).toBe(true);
+  });
+});

@@ -1,0 +1,187 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { defineTools } from '../../src/capabilities/index.js';
+import { createRemoteExecutor } from '../../src/guest/index.js';
+import { ExecClient } from '../../src/process/index.js';
+import { decodeMessagePack, encodeFrame, openWebSocket, webSocketTransport } from '../../src/wire/index.js';
+import { C_MODULES, eventsOf, opened, start, until } from './start.js';
+
+const weather = defineTools('weather', { temperature: async () => 21 });
+
+describe('POST /run', () => {
+  it('runs a program with the tools of the server, and returns its result', async () => {
+    const { json } = await start({ providers: [weather] });
+    const { status, body } = await json('/run', {
+      code: 'console.log("hi"); return await weather.temperature({}) * 2',
+    });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ ok: true, result: 42, logs: ['hi'], executionId: expect.any(String) });
+  });
+
+  it('tells logs and tool calls as they happen to who asks for events', async () => {
+    const { url } = await start({ providers: [weather] });
+    const response = await fetch(`${url}/run`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ code: 'console.log("a"); await weather.temperature({}); return 1' }),
+    });
+    expect(response.headers.get('content-type')).toContain('text/event-stream');
+    const events = eventsOf(await response.text());
+    expect(events.map(({ event }) => event)).toEqual(['started', 'log', 'tool_call', 'tool_result', 'result']);
+    expect(events.at(-1)?.data).toMatchObject({ ok: true, result: 1 });
+  });
+
+  it('answers a program that fails with a result, and a request that is none with 400', async () => {
+    const { json } = await start();
+    expect((await json('/run', { code: 'throw new Error("no")' })).body).toMatchObject({
+      ok: false,
+      error: { code: 'runtime_error' },
+    });
+    expect((await json('/run', { code: 'while (true) {}', timeoutMs: 100 })).body).toMatchObject({
+      ok: false,
+      error: { code: 'timeout' },
+    });
+    for (const body of [{}, { code: 1 }, { code: '1', extra: 1 }, '[1', 'null', '"x"']) {
+      const answer = await json('/run', body);
+      expect(answer.status, JSON.stringify(body)).toBe(400);
+      expect(answer.body.error.code).toBe('INVALID_REQUEST');
+    }
+  });
+
+  it('gives the declarations of the tools', async () => {
+    const { json } = await start({ providers: [weather] });
+    const { status, body } = await json('/run/types');
+    expect(status).toBe(200);
+    expect(body).toContain('temperature');
+  });
+});
+
+describe('WS /guest', () => {
+  it('is a runner that an executor elsewhere can use', async () => {
+    const { url, server } = await start();
+    const executor = createRemoteExecutor({
+      connect: async () =>
+        webSocketTransport(await openWebSocket(`${url.replace('http', 'ws')}/guest`), { budget: { bytes: 1 << 20 } }),
+    });
+    const result = await executor.execute('return await weather.temperature({})', weather);
+    expect(result).toMatchObject({ ok: true, result: 21 });
+    await executor.dispose();
+    const [record] = server.trail.page({ kind: 'guest' }, 1).executions;
+    expect(record).toMatchObject({
+      via: 'WS /guest',
+      status: 'succeeded',
+      capabilities: [{ type: 'tool', name: 'weather.temperature', outcome: 'ok' }],
+    });
+  });
+});
+
+describe('WS /exec', () => {
+  it('runs commands in both dialects', async () => {
+    const { url, server } = await start();
+    const client = await ExecClient.connectWebSocket(`${url.replace('http', 'ws')}/exec`);
+    const process = await client.start({ argv: ['/bin/sh', '-c', 'echo out; exit 3'], cwd: '/' });
+    expect((await process.wait()).exitCode).toBe(3);
+    await client.close();
+    const socket = await opened(url, '/exec');
+    const answers = until(socket, ({ method }) => method === 'process/exited' || method === 'exec/exited');
+    socket.send(JSON.stringify({ id: 1, method: 'initialize', params: { clientName: 'test' } }));
+    socket.send(JSON.stringify({ method: 'initialized' }));
+    const params = { processId: 'p', argv: ['/bin/echo', 'hi'], cwd: '/', env: {}, tty: false };
+    socket.send(JSON.stringify({ id: 2, method: 'process/start', params }));
+    expect(JSON.stringify(await answers)).toContain(Buffer.from('hi\n').toString('base64'));
+    const records = server.trail.page({ kind: 'process' }, 10).executions;
+    expect(records.map(({ outcome }) => outcome?.code)).toEqual(['exit 0', 'exit 3']);
+    expect(records[1]?.label).toBe('/bin/sh (2 arguments)');
+  });
+});
+
+describe('Wasm modules', () => {
+  it('are called with JSON, one guest per call', async () => {
+    const { json } = await start({ wasmDir: C_MODULES });
+    expect((await json('/wasm')).body.modules).toContain('guest');
+    expect((await json('/wasm/guest/add', [1, 2])).body).toMatchObject({ ok: true, result: 3 });
+    expect((await json('/wasm/guest/logEvent', {})).body).toMatchObject({ ok: true, result: 1 });
+    // Another call finds another guest: nothing is left of the first.
+    expect((await json('/wasm/guest/logEvent', {})).body).toMatchObject({ ok: true, result: 1 });
+    expect((await json('/wasm/guest/nothing', {})).body).toMatchObject({
+      ok: false,
+      error: { code: 'WASM_CALL_FAILED' },
+    });
+    expect((await json('/wasm/unknown/add', [])).status).toBe(404);
+    expect((await json('/wasm/..%2fguest/add', [])).status).toBe(404);
+    expect((await json('/wasm/guest/sleep?timeoutMs=200', 60_000)).body).toMatchObject({
+      ok: false,
+      error: { code: 'WASM_TIMEOUT' },
+    });
+  });
+
+  it('stream as events, or into the answer', async () => {
+    const { url, json } = await start({ wasmDir: C_MODULES });
+    const params = { count: 3, stream: { $sink: 'numbers' } };
+    const whole = await json('/wasm/guest/produce', params);
+    expect(whole.body).toMatchObject({ ok: true, streams: { numbers: expect.any(Array) } });
+    const { numbers } = whole.body.streams;
+    expect(numbers).toHaveLength(3);
+    const response = await fetch(`${url}/wasm/guest/produce`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify(params),
+    });
+    const events = eventsOf(await response.text());
+    expect(events.map(({ event }) => event)).toEqual(['chunk', 'chunk', 'chunk', 'end', 'result']);
+    expect(events.slice(0, 3).map(({ data }) => data.chunk)).toEqual(numbers);
+    const consumed = await json('/wasm/guest/consume', { stream: { $stream: [1, 2, 3] } });
+    expect(consumed.body).toMatchObject({ ok: true, result: [3, 6] });
+  });
+
+  it('speak their own bytes over a WebSocket, a guest per connection', async () => {
+    const { url, server } = await start({ wasmDir: C_MODULES });
+    const socket = await opened(url, '/wasm/guest');
+    const answered = new Promise<Buffer>((resolve) => socket.once('message', (data: Buffer) => resolve(data)));
+    socket.send(encodeFrame({ type: 0, id: 'c1', functionName: 'add', params: [2, 3] }));
+    const frame = await answered;
+    expect(decodeMessagePack(frame.subarray(5))).toMatchObject({ id: 'c1', result: 5 });
+    const [record] = server.trail.page({ kind: 'wasm' }, 1).executions;
+    expect(record).toMatchObject({ via: 'WS /wasm', status: 'running', capabilityCounts: { process: 1 } });
+    const ended = server.trail.find(record!.executionId)!.done;
+    socket.close();
+    await ended;
+    expect(await import('./start.js').then(({ connect }) => connect(url, '/wasm/unknown'))).toBe(404);
+  });
+});
+
+describe('tools', () => {
+  it('are served at both places, with one resource for the executions of all boundaries', async () => {
+    const { json } = await start();
+    for (const prefix of ['', '/api']) {
+      expect((await json(`${prefix}/health`)).body.status).toBe('ok');
+      expect((await json(`${prefix}/info`)).body.capabilities.isolation).toBe('process');
+      const refused = await json(`${prefix}/execute-tool`, { packageName: '../evil', name: 'x' });
+      expect(refused.status).toBe(400);
+    }
+    const { executionId } = (await json('/run', { code: 'return 1' })).body;
+    expect((await json(`/executions/${executionId}`)).body).toMatchObject({
+      success: true,
+      executionId,
+      kind: 'guest',
+      status: 'succeeded',
+    });
+    expect((await json('/executions/none')).status).toBe(404);
+  });
+});
+
+describe('a folder of modules', () => {
+  it('offers only files that are named like modules', async () => {
+    const folder = join((await import('./start.js')).scratch(), 'modules');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'broken.wasm'), 'no module');
+    writeFileSync(join(folder, 'notes.txt'), '');
+    const { json } = await start({ wasmDir: folder });
+    expect((await json('/wasm')).body).toEqual({ modules: ['broken'] });
+    expect((await json('/wasm/broken/f', {})).body).toMatchObject({
+      ok: false,
+      error: { code: 'WASM_MODULE_INVALID' },
+    });
+  });
+});

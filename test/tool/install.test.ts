@@ -1,0 +1,404 @@
+import { execFile } from 'node:child_process';
+import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, vi } from 'vitest';
+import { createToolExecutor } from '../../dist/tool/index.js';
+import { errorOf, outputOf, scratchFolder, toolBench } from './helpers.js';
+import { tarball } from './registry.js';
+
+// Many processes are started here; a busy machine takes its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const { registry, executor, cacheDir } = await toolBench({
+  limits: { maxTreeFiles: 500, maxTreeBytes: 20_000_000, notFoundTtlMs: 60_000 },
+});
+const SIMPLE = 'export const tool = { execute: () => "ok" };';
+const run = (packageName: string, more: object = {}) => executor.execute({ packageName, name: 'tool', ...more });
+const trees = (): string[] => readdirSync(join(cacheDir, 'trees'));
+const leftovers = (): string[] => readdirSync(join(cacheDir, 'tmp'));
+
+describe('resolving', () => {
+  it('takes exact versions, ranges and tags, and says which version it was', async () => {
+    for (const version of ['1.0.0', '1.2.0', '2.0.0']) {
+      registry.tool('versions', `export const tool = { execute: () => ${JSON.stringify(version)} };`, {
+        version,
+        tags: { next: '1.2.0' },
+      });
+    }
+    expect(outputOf(await run('versions'))).toBe('2.0.0');
+    expect(outputOf(await run('versions', { version: '1.0.0' }))).toBe('1.0.0');
+    expect(outputOf(await run('versions', { version: '^1' }))).toBe('1.2.0');
+    const tagged = await run('versions', { version: 'next' });
+    expect(outputOf(tagged)).toBe('1.2.0');
+    expect(tagged.resolved?.version).toBe('1.2.0');
+    expect(tagged.cache).toBe('hit');
+    expect(errorOf(await run('versions', { version: '9.9.9' }))).toMatchObject({
+      code: 'PACKAGE_NOT_FOUND',
+      details: { reason: 'no-version' },
+    });
+  });
+
+  it('remembers a missing package for a short while', async () => {
+    expect(errorOf(await run('no-such-package'))).toMatchObject({
+      code: 'PACKAGE_NOT_FOUND',
+      details: { reason: 'not-found' },
+    });
+    const asked = registry.count('no-such-package');
+    const again = await run('no-such-package');
+    expect(errorOf(again).code).toBe('PACKAGE_NOT_FOUND');
+    expect(registry.count('no-such-package')).toBe(asked);
+    expect(again).toMatchObject({ success: false, retryable: false, errorStage: 'load' });
+  });
+
+  it('tells a registry that cannot be reached from a package that is not there', async () => {
+    await using lonely = createToolExecutor({
+      cacheDir: scratchFolder(),
+      registry: 'http://127.0.0.1:9/',
+      limits: { warmChildren: 0 },
+    });
+    const response = await lonely.execute({ packageName: 'anything', name: 'tool' });
+    expect(errorOf(response)).toMatchObject({ code: 'PACKAGE_NOT_FOUND', details: { reason: 'unreachable' } });
+    expect(response).toHaveProperty('retryable', true);
+  });
+
+  it('obeys how old an answer may be', async () => {
+    registry.tool('fresh', SIMPLE);
+    const only = { freshness: { kind: 'only-if-cached' } } as const;
+    const request = { packageName: 'fresh', name: 'tool' };
+    expect(errorOf(await executor.execute(request, only)).code).toBe('NOT_CACHED');
+    expect((await executor.execute(request)).cache).toBe('miss');
+    expect(outputOf(await executor.execute(request, only))).toBe('ok');
+    registry.tool('fresh', 'export const tool = { execute: () => "newer" };', { version: '2.0.0' });
+    expect(outputOf(await executor.execute(request))).toBe('ok');
+    expect(outputOf(await executor.execute(request, { freshness: { kind: 'no-cache' } }))).toBe('newer');
+  });
+
+  it('refuses a package whose hash is not the pinned one, before and after it is installed', async () => {
+    registry.tool('pinned', SIMPLE);
+    const integrity = `sha512-${'A'.repeat(86)}==`;
+    expect(errorOf(await run('pinned', { integrity })).code).toBe('INTEGRITY_MISMATCH');
+    expect(trees().some((key) => key.startsWith('pinned'))).toBe(false);
+    const good = await run('pinned');
+    expect(outputOf(await run('pinned', { integrity: good.resolved?.integrity, version: '1.0.0' }))).toBe('ok');
+    expect(errorOf(await run('pinned', { integrity, version: '1.0.0' })).code).toBe('INTEGRITY_MISMATCH');
+    registry.tool('swapped', SIMPLE, { integrity });
+    expect(errorOf(await run('swapped')).code).toBe('INTEGRITY_MISMATCH');
+  });
+});
+
+describe('installing', () => {
+  it('installs once for any number of identical requests', async () => {
+    registry.tool('shared', SIMPLE, { delay: 300 });
+    const responses = await Promise.all(Array.from({ length: 8 }, () => run('shared')));
+    expect(responses.map(outputOf)).toEqual(Array.from({ length: 8 }, () => 'ok'));
+    expect(registry.count('shared/-/')).toBe(1);
+  });
+
+  it('brings dependencies, nested versions and peers that conflict', async () => {
+    registry.publish(
+      { name: 'dep', version: '1.0.0', files: { 'index.js': 'module.exports = 1;' } },
+      { name: 'dep', version: '2.0.0', files: { 'index.js': 'module.exports = 2;' } },
+    );
+    registry.publish({
+      name: 'middle',
+      files: { 'index.js': 'module.exports = require("dep");' },
+      manifest: { dependencies: { dep: '^1' } },
+    });
+    registry.publish({
+      name: 'peered',
+      files: { 'index.js': 'module.exports = 3;' },
+      manifest: { peerDependencies: { dep: '^1' } },
+    });
+    registry.tool(
+      'nested',
+      'import dep from "dep"; import middle from "middle"; export const tool = { execute: () => [dep, middle] };',
+      { manifest: { dependencies: { dep: '^2', middle: '*' } } },
+    );
+    expect(outputOf(await run('nested'))).toEqual([2, 1]);
+    registry.tool(
+      'conflict',
+      'import dep from "dep"; import peered from "peered"; export const tool = { execute: () => [dep, peered] };',
+      { manifest: { dependencies: { dep: '^2', peered: '*' } } },
+    );
+    expect(outputOf(await run('conflict'))).toEqual([2, 3]);
+    await executor.settled();
+    expect(executor.stats().cache.bundles).toBeGreaterThan(0);
+    expect(outputOf(await run('nested'))).toEqual([2, 1]);
+  });
+
+  it('never runs install scripts', async () => {
+    const touched = join(scratchFolder(), 'touched');
+    const scripts = Object.fromEntries(
+      ['preinstall', 'install', 'postinstall', 'prepare', 'preprepare'].map((event) => [
+        event,
+        `touch ${touched}-${event}`,
+      ]),
+    );
+    registry.publish({ name: 'scripted-dep', files: { 'index.js': '', 'binding.gyp': '{}' }, manifest: { scripts } });
+    registry.tool('scripted', SIMPLE, {
+      manifest: { scripts, dependencies: { 'scripted-dep': '*' } },
+      files: { 'binding.gyp': '{}' },
+    });
+    expect(outputOf(await run('scripted'))).toBe('ok');
+    expect(readdirSync(join(touched, '..'))).toEqual([]);
+  });
+
+  it('runs the install scripts of packages on the allow-list, without anything of the server', async () => {
+    const touched = join(scratchFolder(), 'touched');
+    process.env['SERVER_SECRET'] = 'hidden';
+    registry.tool('allowed', SIMPLE, {
+      manifest: { scripts: { postinstall: `env > ${touched}; echo made > made.txt` } },
+    });
+    await using trusting = createToolExecutor({
+      cacheDir: scratchFolder(),
+      registry: registry.url,
+      policy: { allowScripts: ['allowed@^1'] },
+      limits: { warmChildren: 0 },
+    });
+    expect(outputOf(await trusting.execute({ packageName: 'allowed', name: 'tool' }))).toBe('ok');
+    expect(readFileSync(touched, 'utf8')).not.toContain('hidden');
+    delete process.env['SERVER_SECRET'];
+  });
+
+  it('refuses dependencies that come from anywhere but the registry', async () => {
+    for (const [index, spec] of [
+      'git+ssh://git@127.0.0.1/x.git',
+      'git://127.0.0.1/x',
+      'github:u/r',
+      'http://127.0.0.1:9/x.tgz',
+      'file:../../etc',
+      'link:/etc',
+    ].entries()) {
+      registry.tool(`source-${index}`, SIMPLE, { manifest: { dependencies: { x: spec } } });
+      expect(errorOf(await run(`source-${index}`)), spec).toMatchObject({
+        code: 'PACKAGE_NOT_FOUND',
+        details: { reason: 'source' },
+      });
+    }
+  });
+
+  it('obeys the deny-list, also below the tool, and the minimum age of a release', async () => {
+    registry.publish({ name: 'evil', files: { 'index.js': '' } });
+    registry.tool('uses-evil', SIMPLE, { manifest: { dependencies: { evil: '*' } } });
+    registry.tool('young', SIMPLE, { publishedAt: new Date().toISOString() });
+    registry.tool('old', SIMPLE);
+    await using strict = createToolExecutor({
+      cacheDir: scratchFolder(),
+      registry: registry.url,
+      policy: { deny: ['evil@<2'], minReleaseAgeMs: 3_600_000 },
+      limits: { warmChildren: 0 },
+    });
+    const reason = async (packageName: string) =>
+      errorOf(await strict.execute({ packageName, name: 'tool' })).details['reason'];
+    expect(await reason('evil')).toBe('denied');
+    expect(await reason('uses-evil')).toBe('denied');
+    expect(await reason('young')).toBe('too-new');
+    expect(outputOf(await strict.execute({ packageName: 'old', name: 'tool' }))).toBe('ok');
+  });
+
+  it('answers in time and goes on in the background, so that a retry finds it done', async () => {
+    registry.tool('sluggish', SIMPLE, { delay: 1_500 });
+    await using hasty = createToolExecutor({
+      cacheDir: scratchFolder(),
+      registry: registry.url,
+      limits: { installTimeoutMs: 700, warmChildren: 0 },
+    });
+    const request = { packageName: 'sluggish', name: 'tool' };
+    await hasty.warm();
+    const first = await hasty.execute(request);
+    expect(errorOf(first)).toMatchObject({ code: 'EXECUTION_TIMEOUT', details: { phase: 'install' } });
+    expect(first).toHaveProperty('retryable', true);
+    await expect.poll(() => hasty.stats().cache.trees, { timeout: 10_000 }).toBe(1);
+    expect(outputOf(await hasty.execute(request))).toBe('ok');
+    expect(registry.count('sluggish/-/')).toBe(1);
+  });
+
+  it('gives up an install that never ends, and still serves others', async () => {
+    registry.tool('endless', SIMPLE, { delay: 'never' });
+    registry.tool('prompt', SIMPLE);
+    await using patient = createToolExecutor({
+      cacheDir: scratchFolder(),
+      registry: registry.url,
+      limits: { installHardTimeoutMs: 5_000, warmChildren: 0 },
+    });
+    await patient.warm();
+    await patient.prefetch('prompt');
+    const [endless, prompt] = await Promise.all([
+      patient.execute({ packageName: 'endless', name: 'tool' }),
+      patient.execute({ packageName: 'prompt', name: 'tool' }),
+    ]);
+    expect(errorOf(endless).code).toBe('PACKAGE_NOT_FOUND');
+    expect(outputOf(prompt)).toBe('ok');
+    expect(readdirSync(join(cacheDir, 'tmp'))).toEqual([]);
+  });
+
+  it('evicts the least recently used trees, never one in use', async () => {
+    const filler = { 'data.txt': 'x'.repeat(400_000) };
+    for (const name of ['lru-a', 'lru-b', 'lru-c'])
+      registry.tool(
+        name,
+        'export const tool = { execute: async ({ ms = 0 }) => { await new Promise((r) => setTimeout(r, ms)); return "ok"; } };',
+        { files: filler },
+      );
+    await using small = createToolExecutor({
+      cacheDir: scratchFolder(),
+      registry: registry.url,
+      limits: { maxCacheBytes: 900_000, warmChildren: 0 },
+    });
+    const call = (packageName: string, ms = 0) =>
+      small.execute({ packageName, name: 'tool', version: '1.0.0', params: { ms } });
+    await call('lru-a');
+    const busy = call('lru-a', 1_500);
+    await call('lru-b');
+    await call('lru-c');
+    expect(small.stats().cache).toMatchObject({ trees: 2, evictions: 1 });
+    expect(outputOf(await busy)).toBe('ok');
+    expect((await call('lru-a')).cache).toBe('hit');
+    expect((await call('lru-b')).cache).toBe('miss');
+  });
+});
+
+describe('hostile tarballs', () => {
+  const base = [
+    { path: 'package/package.json', content: '{"name":"x","version":"1.0.0","type":"module","main":"index.js"}' },
+    { path: 'package/index.js', content: SIMPLE },
+  ];
+
+  it('leaves out links, devices and names that lead elsewhere, and drops modes', async () => {
+    const outside = join(scratchFolder(), 'escaped');
+    registry.publish({
+      name: 'slips',
+      tarball: tarball([
+        ...base,
+        { path: `package/../../../../../../../../${outside.slice(1)}`, content: 'x' },
+        { path: outside, content: 'x' },
+        { path: 'package/link', type: '2', link: '/etc' },
+        { path: 'package/link/passwd', content: 'x' },
+        { path: 'package/hard', type: '1', link: '/etc/hostname' },
+        { path: 'package/device', type: '3' },
+        { path: 'package/setuid', content: '#!/bin/sh', mode: 0o4777 },
+        { path: 'package/Case.js', content: '1' },
+        { path: 'package/case.js', content: '2' },
+      ]),
+    });
+    expect(outputOf(await run('slips'))).toBe('ok');
+    expect(existsSync(outside)).toBe(false);
+    const folder = join(
+      cacheDir,
+      'trees',
+      trees().find((key) => key.startsWith('slips')) ?? '',
+      'node_modules',
+      'slips',
+    );
+    expect(existsSync(join(folder, 'hard'))).toBe(false);
+    expect(existsSync(join(folder, 'device'))).toBe(false);
+    expect(lstatSync(join(folder, 'setuid')).mode & 0o7777).toBe(0o555);
+    if (existsSync(join(folder, 'link'))) expect(lstatSync(join(folder, 'link')).isSymbolicLink()).toBe(false);
+  });
+
+  it('refuses too many files, too many bytes and bombs, and leaves nothing behind', async () => {
+    registry.publish({
+      name: 'many-files',
+      tarball: tarball([
+        ...base,
+        ...Array.from({ length: 600 }, (_, index) => ({ path: `package/f${index}`, content: '' })),
+      ]),
+    });
+    registry.publish({ name: 'claims', tarball: tarball([...base, { path: 'package/huge', size: 8_000_000_000 }]) });
+    registry.publish({
+      name: 'bomb',
+      tarball: tarball([...base, { path: 'package/zeros', content: Buffer.alloc(40_000_000) }]),
+    });
+    registry.publish({ name: 'garbage', tarball: Buffer.from('this is no tarball') });
+    registry.publish({
+      name: 'half',
+      tarball: tarball([...base, { path: 'package/big.txt', content: Buffer.alloc(100_000, 'ab') }]).subarray(0, 120),
+    });
+    registry.publish({ name: 'not-tar', tarball: gzipSync(Buffer.alloc(2_000, 'x')) });
+    for (const name of ['many-files', 'claims', 'bomb', 'garbage', 'half', 'not-tar']) {
+      expect(errorOf(await run(name)).code, name).not.toBe('TOOL_EXECUTION_ERROR');
+      expect(
+        trees().some((key) => key.startsWith(`${name}@`)),
+        name,
+      ).toBe(false);
+    }
+    expect(errorOf(await run('many-files'))).toMatchObject({ details: { reason: 'limits' } });
+    expect(errorOf(await run('bomb')).details['reason']).toBe('limits');
+    expect(leftovers()).toEqual([]);
+  });
+});
+
+describe('crash safety', () => {
+  it('leaves no tree that looks complete and is not when the server is killed while it installs', async () => {
+    const folder = scratchFolder();
+    const dependencies = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`part-${index}`, '*']));
+    for (const [index, name] of Object.keys(dependencies).entries()) {
+      registry.publish({
+        name,
+        files: Object.fromEntries([
+          ['index.js', 'module.exports = 1;'],
+          ...Array.from({ length: 20 }, (_, at) => [`f${at}.js`, 'x'.repeat(500)]),
+        ]),
+        delay: index * 12,
+      });
+    }
+    const imports = Object.keys(dependencies)
+      .map((name, index) => `import p${index} from ${JSON.stringify(name)};`)
+      .join('');
+    registry.tool(
+      'parts',
+      `${imports} export const tool = { execute: () => [${Object.keys(dependencies)
+        .map((_, index) => `p${index}`)
+        .join()}].length };`,
+      { manifest: { dependencies } },
+    );
+    const script = join(folder, 'server.mjs');
+    const entry = new URL('../../dist/tool/index.js', import.meta.url).href;
+    writeFileSync(
+      script,
+      `
+      import { createToolExecutor } from ${JSON.stringify(entry)};
+      const executor = createToolExecutor({ cacheDir: ${JSON.stringify(join(folder, 'cache'))}, registry: ${JSON.stringify(registry.url)}, limits: { warmChildren: 0 } });
+      await executor.warm();
+      console.log('ready');
+      await executor.prefetch('parts');
+      console.log('done');
+    `,
+    );
+    for (let round = 0; round < 4; round += 1) {
+      const child = execFile(process.execPath, [script]);
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      await new Promise((resolve) => child.stdout?.once('data', resolve));
+      await pause(60 + round * 110);
+      child.kill('SIGKILL');
+      await ended;
+      const names = existsSync(join(folder, 'cache', 'trees')) ? readdirSync(join(folder, 'cache', 'trees')) : [];
+      for (const name of names) expect(existsSync(join(folder, 'cache', 'trees', name, 'tree.json'))).toBe(true);
+    }
+    await using survivor = createToolExecutor({
+      cacheDir: join(folder, 'cache'),
+      registry: registry.url,
+      limits: { warmChildren: 0 },
+    });
+    expect(outputOf(await survivor.execute({ packageName: 'parts', name: 'tool' }))).toBe(12);
+    await expect.poll(() => readdirSync(join(folder, 'cache', 'tmp')), { timeout: 10_000 }).toEqual([]);
+  });
+
+  it('throws away what lies among the trees without its marker', async () => {
+    const folder = scratchFolder();
+    registry.tool('marked', SIMPLE);
+    const request = { packageName: 'marked', name: 'tool', version: '1.0.0' };
+    await using first = createToolExecutor({ cacheDir: folder, registry: registry.url, limits: { warmChildren: 0 } });
+    await first.execute(request);
+    await first.dispose();
+    const [key = ''] = readdirSync(join(folder, 'trees'));
+    writeFileSync(join(folder, 'trees', key, 'tree.json'), '{"name":"marked"');
+    await using second = createToolExecutor({ cacheDir: folder, registry: registry.url, limits: { warmChildren: 0 } });
+    expect((await second.execute(request)).cache).toBe('miss');
+    await second.dispose();
+    await using third = createToolExecutor({ cacheDir: folder, registry: registry.url, limits: { warmChildren: 0 } });
+    expect((await third.execute(request)).cache).toBe('hit');
+  });
+});
