@@ -12,7 +12,7 @@ import {
   resolveIsolation,
 } from '../sandbox/index.js';
 import { printable } from '../wire/index.js';
-import { CliError, EXIT } from './exit.js';
+import { CliError } from './exit.js';
 import { positiveInteger } from './options.js';
 
 interface SandboxFlags {
