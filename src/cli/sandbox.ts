@@ -38,7 +38,7 @@ The exit code is that of the command; 128 and a number for a signal; 124 when it
 Examples:
   sallyport sandbox -- id
   sallyport sandbox --write . --memory 512m --time 30 -- npm test
-  sallyport sandbox --net registry.npmjs.org:443 --verbose -- curl -sI https://registry.npmjs.org/`;
+  sallyport sandbox --net api.example.com:443 --verbose -- curl -sI https://api.example.com/`;
 
 const TIMED_OUT = 124;
 const REFUSED = 125;
