@@ -33,6 +33,18 @@ function checks(machine: MachineReport): Check[] {
       `install Node.js ${NODE_MINIMUM.join('.')} or later`,
     ),
     check('level process', 'required', machine.processLevel, 'run on Linux or macOS with /bin/sh'),
+    check(
+      'level container',
+      'optional',
+      machine.containerLevel,
+      'apt-get install bubblewrap; inside a container: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined',
+    ),
+    check(
+      'container limits',
+      'optional',
+      machine.limits,
+      'without control groups that can be written, memory is limited for each process only; see cgroups below',
+    ),
     check('terminal', 'required', machine.terminal, 'install without --omit=optional, and util-linux for `setsid`'),
     check(
       'bubblewrap',

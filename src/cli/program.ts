@@ -44,6 +44,16 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./wasm.js')).wasmCommand(),
   },
   {
+    usage: 'tool <package[@version]> <export> [params]',
+    summary: 'run a tool of an npm package, and print its result',
+    load: async () => (await import('./tool.js')).toolCommand(),
+  },
+  {
+    usage: 'sandbox <argv...>',
+    summary: 'run a command in a room of its own, to try a policy',
+    load: async () => (await import('./sandbox.js')).sandboxCommand(),
+  },
+  {
     usage: 'runner',
     summary: 'serve the execbox runner protocol on stdio, or on a WebSocket',
     load: async () => (await import('./runner.js')).runnerCommand(),
@@ -54,13 +64,8 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./exec-server.js')).execServerCommand(),
   },
   {
-    usage: 'tool <package> <export> [json]',
-    summary: 'run a tool of an npm package',
-    load: async () => (await import('./tool.js')).toolCommand(),
-  },
-  {
     usage: 'serve-tools',
-    summary: 'serve npm tools over HTTP',
+    summary: 'serve npm tools over HTTP (TPMJS Executor Protocol 1.0)',
     load: async () => (await import('./serve-tools.js')).serveToolsCommand(),
   },
   {

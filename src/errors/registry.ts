@@ -108,6 +108,16 @@ export const ERROR_REGISTRY = {
     'A terminal was asked for, but this machine cannot give one.',
     'Run `sallyport doctor` to see what is missing, or use pipes.',
   ),
+  POLICY_INVALID: entry(
+    'sandbox',
+    'What a confined program may reach is not written so that it can only be meant one way.',
+    'The message names the field, the value, and how to write it.',
+  ),
+  POLICY_WIDENED: entry(
+    'sandbox',
+    'A call asked for more than the policy of its boundary grants.',
+    'Ask for less, or have the operator widen the policy. The message names what is not granted.',
+  ),
   SPAWN_INPUT_CLOSED: entry(
     'sandbox',
     'Input was written to a child that takes none, or none any more.',

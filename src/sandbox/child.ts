@@ -1,8 +1,10 @@
 import { Socket } from 'node:net';
+import { constants } from 'node:os';
 import { SallyportError } from '../errors/index.js';
 import type { InputStream } from './input.js';
 import type { ExtraPipe, Launched } from './launch.js';
 import type { Ledger } from './ledger.js';
+import type { Invocation } from './level.js';
 import { DEFAULT_KILL_GRACE_MS } from './limits.js';
 import type { OutputStream } from './output.js';
 import type { ProcessTree } from './process-tree.js';
@@ -16,8 +18,23 @@ export interface ChildParts {
   readonly level: string;
   readonly limits: SpawnLimits;
   readonly startedAt: number;
+  readonly invocation: Pick<Invocation, 'inspect' | 'leader'>;
   /** Gives back what the level set up. Never rejects. */
   readonly release: () => Promise<void>;
+}
+
+interface Ending {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** Tells a command that ended of a signal of ours from one that exited: a supervisor reports both as an exit, like a shell. */
+function unfold(ending: Ending, leader: Invocation['leader'], sent: ReadonlySet<NodeJS.Signals>): Ending {
+  if (leader === undefined || ending.exitCode === null) return ending;
+  for (const signal of sent) {
+    if (ending.exitCode === 128 + constants.signals[signal]) return { exitCode: null, signal };
+  }
+  return ending;
 }
 
 /** The handle of one child. */
@@ -31,7 +48,10 @@ export class Child implements SpawnedProcess {
   readonly drained: Promise<void>;
   readonly closed: Promise<void>;
   readonly #parts: ChildParts;
+  readonly #sent = new Set<NodeJS.Signals>();
   #timedOut = false;
+  #written = 0;
+  #flooded = false;
   #released: Promise<void> | undefined;
 
   constructor(parts: ChildParts) {
@@ -44,11 +64,15 @@ export class Child implements SpawnedProcess {
     this.extraPipes = launched.extraPipes;
     this.exited = new Promise((resolve) => {
       launched.child.once('exit', (exitCode, signal) => {
-        const usage = { wallMs: performance.now() - parts.startedAt };
+        const wallMs = performance.now() - parts.startedAt;
+        const { limit, ...measured } = parts.invocation.inspect?.({ exitCode }) ?? {};
+        const usage = { wallMs, ...measured };
         clearTimeout(timer);
         parts.ledger.leaderEnded(parts.tree);
         launched.onExit();
-        resolve({ exitCode, signal, timedOut: this.#timedOut, usage });
+        const status = unfold({ exitCode, signal }, parts.invocation.leader, this.#sent);
+        const hit = this.#flooded ? 'output' : limit;
+        resolve({ ...status, timedOut: this.#timedOut, ...(hit === undefined ? {} : { limit: hit }), usage });
       });
     });
     const { timeoutMs, killGraceMs = DEFAULT_KILL_GRACE_MS } = limits;
@@ -59,6 +83,10 @@ export class Child implements SpawnedProcess {
             this.#timedOut = true;
             void this.terminate({ graceMs: killGraceMs });
           }, timeoutMs);
+    const { outputBytes } = limits;
+    if (outputBytes !== undefined) {
+      for (const output of launched.outputs) output.onBytes((bytes) => this.#charge(bytes, outputBytes));
+    }
     this.drained = this.exited.then(async () => {
       await Promise.all(launched.outputs.map((output) => output.drained()));
     });
@@ -89,13 +117,15 @@ export class Child implements SpawnedProcess {
   }
 
   kill(signal: NodeJS.Signals): boolean {
-    return this.#parts.ledger.signal(this.#parts.tree, signal);
+    const reached = this.#parts.ledger.signal(this.#parts.tree, signal);
+    if (reached) this.#sent.add(signal);
+    return reached;
   }
 
   async terminate(options: { readonly graceMs?: number } = {}): Promise<void> {
     const { ledger, tree } = this.#parts;
     const { graceMs = 0 } = options;
-    if (graceMs > 0 && ledger.signal(tree, 'SIGTERM')) {
+    if (graceMs > 0 && this.kill('SIGTERM')) {
       // Who is stopped cannot comply.
       ledger.signal(tree, 'SIGCONT');
       let timer: NodeJS.Timeout | undefined;
@@ -115,6 +145,13 @@ export class Child implements SpawnedProcess {
     await this.terminate();
     this.#parts.launched.destroy();
     await this.#release();
+  }
+
+  #charge(bytes: number, most: number): void {
+    this.#written += bytes;
+    if (this.#flooded || this.#written <= most) return;
+    this.#flooded = true;
+    void this.terminate();
   }
 
   #release(): Promise<void> {

@@ -1,6 +1,21 @@
+export { type ContainerLevel, type ContainerOptions, containerLevel } from './container/container-level.js';
+export type { Enforcement, Hold } from './container/enforcement.js';
+export { ownPackagePaths, withOwnPackage } from './container/own-package.js';
+export { DEFAULT_LIMITS, GUEST_POLICY, processPolicy, toolPolicy, WASM_POLICY } from './container/policies.js';
+export {
+  checkPolicy,
+  type FilesystemPolicy,
+  type NetworkPolicy,
+  narrow,
+  type Policy,
+  type PolicyRequest,
+  type ResourceLimits,
+} from './container/policy.js';
+export type { ProxyDecision } from './container/proxy/gate.js';
 export type { InputStream } from './input.js';
+export { type IsolationChoice, type ResolvedIsolation, resolveIsolation } from './isolation.js';
 export type { ExtraPipe } from './launch.js';
-export type { Availability, Invocation, IsolationLevel } from './level.js';
+export type { Aftermath, Availability, Invocation, IsolationLevel, LimitHit } from './level.js';
 export { DEFAULT_INPUT_QUEUE_BYTES, DEFAULT_KILL_GRACE_MS, DEFAULT_SEARCH_PATH } from './limits.js';
 export type { OutputStream } from './output.js';
 export { type Finding, type MachineReport, probeMachine } from './probe.js';

@@ -1,7 +1,7 @@
 import type { Guardian } from './guardian.js';
 import { SWEEP_DELAY_MS } from './limits.js';
 import { readProcessTable } from './process-table.js';
-import { ProcessTree } from './process-tree.js';
+import { type LeaderRole, ProcessTree } from './process-tree.js';
 
 /**
  * Which trees may still have somebody in them.
@@ -19,11 +19,11 @@ export class Ledger {
     this.#guardian = guardian;
   }
 
-  started(pid: number): ProcessTree {
+  started(pid: number, leader: LeaderRole = 'command'): ProcessTree {
     // The kernel gave the number away again, so nobody of the old session was left.
     this.#ended.delete(pid);
     this.#guardian.started(pid);
-    const tree = new ProcessTree(pid);
+    const tree = new ProcessTree(pid, leader);
     this.#running.set(pid, tree);
     return tree;
   }

@@ -23,6 +23,7 @@ export class StreamOutput implements OutputStream {
   #flowing = false;
   #ended = false;
   #chunks = 0;
+  #meter: ((bytes: number) => void) | undefined;
   #wake: (() => void) | undefined;
 
   /** `rest` supplies what is left behind the end that Node reported. */
@@ -75,6 +76,11 @@ export class StreamOutput implements OutputStream {
     this.#changed();
   }
 
+  /** Tells one listener how much is handed over. */
+  onBytes(meter: (bytes: number) => void): void {
+    this.#meter = meter;
+  }
+
   /** Gives the stream up. */
   destroy(): void {
     this.#readable.destroy();
@@ -102,6 +108,7 @@ export class StreamOutput implements OutputStream {
 
   #deliver(chunk: Buffer): void {
     this.#chunks += 1;
+    this.#meter?.(chunk.length);
     this.#consumer?.(chunk);
   }
 

@@ -22,7 +22,13 @@ export async function launchWithPipes(
       env: environmentOf(invocation),
       cwd: invocation.cwd,
       detached: true,
-      stdio: sealStdio([stdio.stdin === 'pipe' ? 'pipe' : 'ignore', 'pipe', 'pipe', ...extra]),
+      stdio: sealStdio([
+        stdio.stdin === 'pipe' ? 'pipe' : 'ignore',
+        'pipe',
+        'pipe',
+        ...extra,
+        ...(invocation.handles ?? []),
+      ]),
     },
     registered,
   );

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { probeCgroups } from './cgroups.js';
+import { containerLevel } from './container/container-level.js';
+import { GUEST_POLICY } from './container/policies.js';
 import { PROBE_TIMEOUT_MS } from './limits.js';
 import { nativeTerminal } from './native-terminal.js';
 import { processLevel } from './process-level.js';
@@ -16,6 +18,8 @@ export interface Finding {
 /** What this machine offers to confine children with. */
 export interface MachineReport {
   readonly processLevel: Finding;
+  readonly containerLevel: Finding;
+  readonly limits: Finding;
   readonly terminal: Finding;
   readonly bubblewrap: Finding;
   readonly userNamespaces: Finding;
@@ -43,6 +47,18 @@ function ask(file: string, args: readonly string[]): Promise<Answer> {
       resolve({ ok: error === null, stdout: stdout.trim(), stderr: reason });
     });
   });
+}
+
+/** Tries a whole room, and says how the limits in it hold. */
+async function probeContainerLevel(): Promise<{ readonly room: Finding; readonly limits: Finding }> {
+  const level = containerLevel({ policy: GUEST_POLICY });
+  const answer = await level.probe();
+  if (!answer.available) return { room: no(answer.reason), limits: no('the level container is not available') };
+  const holds = Object.entries(level.enforcement());
+  const list = holds.map(([limit, hold]) => `${limit}: ${hold}`).join(', ');
+  const hard = level.enforcement().memoryBytes === 'whole tree' && level.enforcement().processes === 'whole tree';
+  const relay = findSystemTool('perl') === undefined ? '; no allow-lists of hosts: `perl` is not here' : '';
+  return { room: yes(`namespaces, a system-call filter, limits${relay}`), limits: hard ? yes(list) : no(list) };
 }
 
 async function probeProcessLevel(): Promise<Finding> {
@@ -107,8 +123,9 @@ async function probeRuntime(name: string, args: readonly string[]): Promise<Find
 
 /** Finds out what this machine offers, by trying it. */
 export async function probeMachine(): Promise<MachineReport> {
-  const [level, bubblewrap, userNamespaces, wasmtime, wazero] = await Promise.all([
+  const [level, container, bubblewrap, userNamespaces, wasmtime, wazero] = await Promise.all([
     probeProcessLevel(),
+    probeContainerLevel(),
     probeBubblewrap(),
     probeUserNamespaces(),
     probeRuntime('wasmtime', ['--version']),
@@ -116,6 +133,8 @@ export async function probeMachine(): Promise<MachineReport> {
   ]);
   return {
     processLevel: level,
+    containerLevel: container.room,
+    limits: container.limits,
     terminal: probeTerminal(),
     bubblewrap,
     userNamespaces,

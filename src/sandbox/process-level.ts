@@ -1,3 +1,4 @@
+import { SallyportError } from '../errors/index.js';
 import { kernelLimitPrefix } from './kernel-limits.js';
 import type { Invocation, IsolationLevel } from './level.js';
 import { argvFor } from './rename-program.js';
@@ -6,6 +7,11 @@ import { checkFolder, resolveProgram } from './resolve-program.js';
 
 function wrap(command: Command): Invocation {
   const { argv, env, cwd } = command;
+  if (command.policy !== undefined) {
+    throw new SallyportError('POLICY_INVALID', 'policy needs a level that confines: the level process cannot hold it', {
+      field: 'policy',
+    });
+  }
   checkFolder(cwd);
   const [program, ...args] = argv;
   const plain = { file: resolveProgram(program, env, cwd), argv0: command.arg0 ?? program, args, env, cwd };

@@ -72,11 +72,10 @@ export class StartMark {
 }
 
 /**
- * Reads the process table, or the part of it that matters: on a machine with hundreds of processes that is a few files
- * instead of all. It is read without yielding to the event loop, so that a parent and the child it forks meanwhile are
- * seen as close together as possible. Systems without /proc give an empty table.
+ * Reads the whole process table. It is read without yielding to the event loop, so that a parent and the child it
+ * forks meanwhile are seen as close together as possible. Systems without /proc give an empty table.
  */
-export function readProcessTable(matters: (pid: number) => boolean = () => true): ProcessEntry[] {
+export function readProcessTable(): ProcessEntry[] {
   let names: string[];
   try {
     names = readdirSync('/proc');
@@ -86,7 +85,7 @@ export function readProcessTable(matters: (pid: number) => boolean = () => true)
   const table: ProcessEntry[] = [];
   for (const name of names) {
     const pid = Number(name);
-    if (!Number.isInteger(pid) || !matters(pid)) continue;
+    if (!Number.isInteger(pid)) continue;
     const entry = readProcess(pid);
     if (entry !== undefined) table.push(entry);
   }

@@ -11,6 +11,9 @@ function send(target: number, signal: NodeJS.Signals): boolean {
   }
 }
 
+/** Whether the leader is the command, or stands between it and us and must outlive polite signals. */
+export type LeaderRole = 'command' | 'supervisor';
+
 /**
  * A leader and everything it started: its session, whatever process groups that holds, and its descendants.
  *
@@ -23,11 +26,13 @@ function send(target: number, signal: NodeJS.Signals): boolean {
  */
 export class ProcessTree {
   readonly leader: number;
+  readonly #role: LeaderRole;
   #leaderAlive = true;
   #empty = false;
 
-  constructor(leader: number) {
+  constructor(leader: number, role: LeaderRole = 'command') {
     this.leader = leader;
+    this.#role = role;
   }
 
   /** Whether nobody of it is left, as far as is known. */
@@ -78,12 +83,15 @@ export class ProcessTree {
     if (this.#empty) return false;
     // The table comes first: once a parent is dead, nothing tells whose its children were.
     const members = this.members(processTableOfThisTurn(), sessions);
+    const around = this.#role === 'supervisor' && signal !== 'SIGKILL';
     let reached = false;
     const groups = new Set<number>();
     for (const member of members) {
       // Groups are signalled whole, because only that is atomic against a fork. A group outside these sessions is not
       // ours to signal: a leader that has not called setsid yet still shares the group of the server.
-      if (sessions.has(member.session) && member.processGroup > 1) groups.add(member.processGroup);
+      if (around && member.processGroup === this.leader) {
+        if (member.pid !== this.leader) reached = send(member.pid, signal) || reached;
+      } else if (sessions.has(member.session) && member.processGroup > 1) groups.add(member.processGroup);
       else reached = send(member.pid, signal) || reached;
     }
     // Without a process table (not Linux) the group of a living leader is all that is known.

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { SallyportError } from '../errors/index.js';
+import type { PolicyRequest } from './container/policy.js';
 import { EXEC_STRING_BYTES, EXEC_TOTAL_BYTES, EXTRA_PIPES_MAX, TERMINAL_SIDE_MAX } from './limits.js';
 import { spawnFailed } from './resolve-program.js';
 
@@ -14,6 +15,8 @@ export interface SpawnLimits {
   readonly timeoutMs?: number;
   /** How long the polite signal may take, at a timeout. */
   readonly killGraceMs?: number;
+  /** Bytes that it may write to all its outputs together. Then it is ended at once. */
+  readonly outputBytes?: number;
   /** The rest are limits of the kernel, per process. They cost one more exec, of `prlimit`. */
   readonly cpuSeconds?: number;
   readonly fileSizeBytes?: number;
@@ -47,6 +50,8 @@ export interface SpawnRequest {
   readonly cwd: string;
   readonly stdio: PipeStdio | TerminalStdio;
   readonly limits?: SpawnLimits;
+  /** What of the level's own policy this call needs. It can only ask for less; a level that confines nothing refuses it. */
+  readonly policy?: PolicyRequest;
   /** The name of an isolation level, such as `process`. */
   readonly level: string;
 }
@@ -58,6 +63,7 @@ export interface Command {
   readonly env: ReadonlyMap<string, string>;
   readonly cwd: string;
   readonly limits: SpawnLimits;
+  readonly policy: PolicyRequest | undefined;
   readonly stdio: PipeStdio | TerminalStdio;
 }
 
@@ -125,5 +131,6 @@ export function checkRequest(request: SpawnRequest): Command {
   }
   const limits = request.limits ?? {};
   checkLimits(limits);
-  return { argv: [program, ...args], arg0: request.arg0, env, cwd: request.cwd, limits, stdio: request.stdio };
+  const { arg0, cwd, stdio, policy } = request;
+  return { argv: [program, ...args], arg0, env, cwd, limits, policy, stdio };
 }

@@ -1,5 +1,6 @@
 import type { InputStream } from './input.js';
 import type { ExtraPipe } from './launch.js';
+import type { LimitHit } from './level.js';
 import type { OutputStream } from './output.js';
 import type { TerminalSize } from './request.js';
 
@@ -16,6 +17,8 @@ export interface ExitStatus {
   readonly signal: NodeJS.Signals | null;
   /** Whether the spawner ended it because its time was up. */
   readonly timedOut: boolean;
+  /** The limit that ended it or held it back, where the level can tell. */
+  readonly limit?: LimitHit;
   readonly usage: ResourceUsage;
 }
 

@@ -1,3 +1,4 @@
+import { closeSync } from 'node:fs';
 import { SallyportError } from '../errors/index.js';
 import { Child } from './child.js';
 import { type Guardian, sharedGuardian } from './guardian.js';
@@ -47,7 +48,7 @@ class LevelSpawner implements Spawner {
   async spawn(request: SpawnRequest): Promise<SpawnedProcess> {
     const command = checkRequest(request);
     const level = await this.#level(request.level);
-    const invocation = level.wrap(command);
+    const invocation = await level.wrap(command);
     const release = async (): Promise<void> => {
       try {
         await invocation.dispose?.();
@@ -61,16 +62,16 @@ class LevelSpawner implements Spawner {
       const startedAt = performance.now();
       let tree: ProcessTree | undefined;
       const registered = (pid: number): void => {
-        tree = this.#ledger.started(pid);
+        tree = this.#ledger.started(pid, invocation.leader ?? 'command');
       };
       const { stdio } = command;
       const launched =
         stdio.kind === 'terminal'
           ? await launchOnTerminal(invocation, stdio, this.#queueBytes, registered)
           : await launchWithPipes(invocation, stdio, this.#queueBytes, registered);
-      tree ??= this.#ledger.started(launched.pid);
+      tree ??= this.#ledger.started(launched.pid, invocation.leader ?? 'command');
       const { limits } = command;
-      const parts = { launched, tree, ledger: this.#ledger, level: level.name, limits, startedAt, release };
+      const parts = { launched, tree, ledger: this.#ledger, level: level.name, limits, startedAt, invocation, release };
       const child = new Child(parts);
       this.#children.add(child);
       void child.closed.then(() => this.#children.delete(child));
@@ -78,6 +79,8 @@ class LevelSpawner implements Spawner {
     } catch (error) {
       await release();
       throw error;
+    } finally {
+      for (const handle of invocation.handles ?? []) closeSync(handle);
     }
   }
 

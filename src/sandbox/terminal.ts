@@ -68,8 +68,9 @@ export async function launchOnTerminal(
   queueBytes: number,
   registered: (pid: number) => void,
 ): Promise<Launched> {
-  const tool = setsidTool();
-  const argv = argvFor(invocation);
+  const argv =
+    invocation.controllingTerminal === 'level' ? argvFor(invocation) : [setsidTool(), '-c', ...argvFor(invocation)];
+  const [file = '', ...args] = argv;
   const { master, slave } = openTerminal(stdio);
   const forgetMaster = noteLeakyHandle(master);
   let slaveOpen = true;
@@ -80,14 +81,14 @@ export async function launchOnTerminal(
   let started: Awaited<ReturnType<typeof startChild>>;
   try {
     started = await startChild(
-      tool,
-      ['-c', ...argv],
+      file,
+      args,
       {
         env: environmentOf(invocation),
         cwd: invocation.cwd,
         // setsid(1) would have to fork if it led a group already.
-        detached: false,
-        stdio: sealStdio([slave, slave, slave]),
+        detached: invocation.controllingTerminal === 'level',
+        stdio: sealStdio([slave, slave, slave, ...(invocation.handles ?? [])]),
       },
       registered,
     );

@@ -8,6 +8,8 @@ import { sallyport } from '../e2e/command.js';
 const NAMES = [
   'Node.js',
   'level process',
+  'level container',
+  'container limits',
   'terminal',
   'bubblewrap',
   'user namespaces',

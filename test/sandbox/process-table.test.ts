@@ -1,6 +1,13 @@
+import { spawn } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseStat, processTableOfThisTurn, readProcess, readProcessTable } from '../../src/sandbox/process-table.js';
+import {
+  parseStat,
+  processTableOfThisTurn,
+  readProcess,
+  readProcessTable,
+  StartMark,
+} from '../../src/sandbox/process-table.js';
 import { ProcessTree } from '../../src/sandbox/process-tree.js';
 
 test('finds this very process with its parent', () => {
@@ -42,4 +49,15 @@ test('is read once per turn, and anew in the next', async () => {
   expect(second).not.toBe(table);
   await new Promise((resolve) => setImmediate(resolve));
   expect(processTableOfThisTurn()).not.toBe(second);
+});
+
+test('a start mark keeps what was started later, and leaves out what was there before', () => {
+  const first = spawn('/bin/sleep', ['30'], { stdio: 'ignore' });
+  const mark = new StartMark(first.pid ?? 0);
+  const second = spawn('/bin/sleep', ['30'], { stdio: 'ignore' });
+  const later = mark.later();
+  expect(later(second.pid ?? 0)).toBe(true);
+  const numbers = readProcessTable().map((entry) => entry.pid);
+  expect(numbers.filter(later).length).toBeLessThan(numbers.length);
+  for (const child of [first, second]) child.kill('SIGKILL');
 });

@@ -10,7 +10,7 @@ import type { PackumentCache } from './packument-cache.js';
 import { sealFolders } from './seal.js';
 
 /** Packages that are fetched and unpacked at the same time. */
-const EXTRACT_AT_ONCE = 12;
+const EXTRACT_AT_ONCE = 6;
 const SCRIPT_EVENTS = ['preinstall', 'install', 'postinstall'] as const;
 
 /** Works out the tree. Conflicting peers get one more try with relaxed rules, as people do by hand. */

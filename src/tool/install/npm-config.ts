@@ -23,6 +23,9 @@ const NETWORK_OPTIONS = new Set([
   'forceAuth',
 ]);
 
+/** Connections to the registry. Each costs tens of milliseconds of TLS set-up where many certificates are trusted; they are reused. */
+const MAX_SOCKETS = 6;
+
 /** Where the npm of this Node.js lives, if there is one: its folder may hold a configuration file. */
 function npmFolder(): string {
   const folder = resolve(dirname(process.execPath), '..', 'lib', 'node_modules', 'npm');
@@ -52,6 +55,7 @@ export async function loadNpmOptions(cacheDir: string, registry: string | undefi
   return {
     ...chosen,
     cache: join(cacheDir, 'npm'),
+    maxSockets: MAX_SOCKETS,
     fetchRetries: 2,
     fetchRetryMintimeout: 500,
     fetchRetryMaxtimeout: 4_000,
