@@ -38,11 +38,17 @@ const ONE_CALL = 'return await tools.add({ a: 1, b: 1 })';
 const HUNDRED_CALLS = 'let s = 0; for (let i = 0; i < 100; i += 1) s = await tools.add({ a: s, b: 1 }); return s';
 const ECHO = 'return (await tools.echo("x".repeat(1e6))).length';
 
-await bench('one program, no tools', { sides: sides((run) => () => run(NO_TOOLS)), iterations: 20, rounds: 40 });
+await bench('one program, no tools', {
+  sides: sides((run) => () => run(NO_TOOLS)),
+  iterations: 20,
+  rounds: 40,
+  warmup: 30,
+});
 await bench('100 tool calls, one after another', {
   sides: sides((run) => () => run(HUNDRED_CALLS)),
   iterations: 1,
   rounds: 40,
+  warmup: 20,
 });
 await bench('one tool call, 16 programs at once', {
   sides: sides((run) => () => Promise.all(Array.from({ length: 16 }, () => run(ONE_CALL)))),
