@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { gone, numbers } from '../sandbox/helpers.js';
 import { ownListener, ownServer, rawPair } from './helpers.js';
 import { base64, connectWebSocket, laterStart } from './raw-client.js';
@@ -81,10 +84,15 @@ describe('a session of the later dialect over WebSocket', () => {
     const { url } = await ownListener({ limits: { retainedBytes: 64 * 1024 } });
     const first = await connectWebSocket(url);
     const sessionId = await first.later();
-    await first.call('process/start', laterStart('p', 'read x; seq 1 100000', { pipeStdin: true }));
-    await first.call('process/write', { processId: 'p', writeId: 'w', chunk: base64('\n') });
+    const folder = mkdtempSync(join(tmpdir(), 'sallyport-session-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const go = join(folder, 'go');
+    // What is on its way to a client that leaves is lost with it, so the output begins when the session is detached for sure.
+    await first.call('process/start', laterStart('p', `until [ -e '${go}' ]; do sleep 0.02; done; seq 1 100000`));
     first.end();
     await first.closed;
+    await new Promise((later) => setTimeout(later, 300));
+    writeFileSync(go, '');
     const second = await connectWebSocket(url);
     await expect
       .poll(async () => (await second.call('initialize', { clientName: 'x', resumeSessionId: sessionId })).result)
