@@ -68,7 +68,8 @@ export class ManagedProcess {
     this.tty = options.tty;
     this.child = options.child;
     this.#stdin = options.child.input === undefined ? 'closed' : 'open';
-    this.#retention = new Retention(options.limits.retainedBytes);
+    const { retainedBytes, retainedChunks } = options.limits;
+    this.#retention = new Retention({ maxBytes: retainedBytes, maxChunks: retainedChunks });
   }
 
   /** Whether the process itself still runs, whatever its output is doing. */
@@ -147,7 +148,7 @@ export class ManagedProcess {
 
   /** Whether a read after this number has anything to say, or never will. */
   hasNews(afterSeq: number): boolean {
-    if (this.#closed || this.#retention.after(afterSeq, 0).chunks.length > 0) return true;
+    if (this.#closed || this.#retention.hasAfter(afterSeq)) return true;
     if (this.#exit === undefined) return false;
     return this.#options.numbering === 'output' || this.#exit.seq > afterSeq;
   }
