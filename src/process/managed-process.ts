@@ -165,16 +165,21 @@ export class ManagedProcess {
     const { input } = this.child;
     if (input === undefined || this.#stdin === 'closed' || !this.#alive) return 'stdinClosed';
     if (writeId !== undefined) this.#remember(writeId);
-    const written = input.write(bytes).then(
-      () => 'accepted' as const,
-      (error: unknown) => {
-        if (isSallyportError(error, 'SPAWN_INPUT_BACKLOG')) return new ExecError('invalidRequest', error.message);
-        return 'stdinClosed' as const;
-      },
-    );
     // A refusal is known at once; a child that is slow to read is nobody's reason to wait for the answer.
-    const queued = new Promise<'accepted'>((resolve) => setImmediate(resolve, 'accepted'));
-    const outcome = await Promise.race([written, queued]);
+    const outcome = await new Promise<'accepted' | 'stdinClosed' | ExecError>((resolve) => {
+      const queued = setImmediate(resolve, 'accepted');
+      input.write(bytes).then(
+        () => {
+          clearImmediate(queued);
+          resolve('accepted');
+        },
+        (error: unknown) => {
+          clearImmediate(queued);
+          const full = isSallyportError(error, 'SPAWN_INPUT_BACKLOG');
+          resolve(full ? new ExecError('invalidRequest', error.message) : 'stdinClosed');
+        },
+      );
+    });
     if (outcome === 'accepted') return outcome;
     if (writeId !== undefined) this.#writeIds.delete(writeId);
     if (outcome instanceof ExecError) throw outcome;

@@ -123,12 +123,16 @@ describe.runIf(here.available)('http/request at level container', () => {
 });
 
 describe.runIf(here.available)('a sandbox that a client describes', () => {
-  const NO_NETWORK = { permissions: { type: 'managed', fileSystem: { type: 'unrestricted' }, network: 'restricted' } };
+  const managed = (file_system: unknown) => ({ permissions: { type: 'managed', file_system, network: 'restricted' } });
+  const READ_ALL = { path: { type: 'special', value: { kind: 'root' } }, access: 'read' };
+  const READ_ONLY = managed({ type: 'restricted', entries: [READ_ALL] });
+
   it.each([
     [{ permissions: { type: 'disabled' } }, [true, true]],
-    [NO_NETWORK, [false, true]],
+    [managed({ type: 'unrestricted' }), [false, true]],
     [{ permissions: { type: 'external', network: 'restricted' } }, [false, true]],
-    [{ permissions: { type: 'managed', fileSystem: { type: 'restricted', entries: [] } } }, [false, false]],
+    [READ_ONLY, [false, true]],
+    [managed({ type: 'restricted', entries: [] }), [false, false]],
     [{ permissions: 5 }, [false, false]],
     [{}, [false, false]],
   ])('%j is accepted where it holds: %j', async (sandbox, accepted) => {
@@ -136,5 +140,20 @@ describe.runIf(here.available)('a sandbox that a client describes', () => {
       LEVELS.map(async (level) => !(await servers.run(level, 'true', { sandbox })).startsWith('refused')),
     );
     expect(answers).toEqual(accepted);
+  });
+
+  it('holds for commands and for files', async () => {
+    const script = (name: string): string => `touch ${name} && echo wrote; cat own`;
+    expect(await servers.run('container', script('free'))).toBe('wrote\nmine');
+    const bound = await servers.run('container', script('bound'), { sandbox: READ_ONLY });
+    expect(bound).toContain('mine');
+    expect(bound).toContain('Read-only');
+    expect(readdirSync(work)).not.toContain('bound');
+    const confined = await servers.client('container');
+    const write = { path: at('by-fs'), dataBase64: base64('x'), sandbox: READ_ONLY };
+    expect((await confined.call('fs/writeFile', write)).error).toMatchObject({ code: -32600 });
+    expect((await confined.call('fs/writeFile', { ...write, sandbox: null })).result).toEqual({});
+    expect((await confined.call('fs/readFile', { path: at('own'), sandbox: READ_ONLY })).result).toBeDefined();
+    expect((await confined.call('fs/readFile', { path: at('own'), sandbox: {} })).error.code).toBe(-32600);
   });
 });
