@@ -146,21 +146,30 @@ describe.runIf(here.available)('the command line', () => {
     expect(existsSync(join(work, 'by-exec'))).toBe(true);
   });
 
-  it('says in one line, with exit code 1, what cannot hold', async () => {
-    const env = { PATH: process.env['PATH'] ?? '', HOME: home };
-    for (const command of ['exec-server', 'exec']) {
-      for (const [flags, line] of [
-        [
-          ['--isolation', 'container', '--workspace', join(folder, 'nothing')],
-          /^sallyport: the workspace .* is not there\n$/,
-        ],
-        [['--isolation', 'container', '--workspace', home], /^sallyport: the workspace .*\n$/],
-        [['--workspace', work], /^sallyport: --workspace needs --isolation.*\n$/],
-      ] as const) {
-        const result = await sallyport([command, ...flags, ...(command === 'exec' ? ['--', 'true'] : [])], { env });
-        expect(result).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(line) });
+  const REFUSED: readonly (readonly [string, readonly string[], RegExp])[] = [
+    [
+      'a workspace that is not there',
+      ['container', join(folder, 'nothing')],
+      /^sallyport: the workspace .* is not there\n$/,
+    ],
+    ['a workspace with the tool cache in it', ['container', home], /^sallyport: the workspace .*\n$/],
+    ['a workspace at level process', ['process', work], /^sallyport: --workspace needs --isolation.*\n$/],
+  ];
+  it.each(REFUSED)(
+    'says in one line, with exit code 1, that it refuses %s',
+    async (_name, [level, workspace], line) => {
+      const env = { PATH: process.env['PATH'] ?? '', HOME: home };
+      for (const command of [['exec-server'], ['exec', '--', 'true']]) {
+        const [name = '', ...rest] = command;
+        const args = [name, '--isolation', level ?? '', '--workspace', workspace ?? '', ...rest];
+        const refused = { code: 1, stdout: '', stderr: expect.stringMatching(line) };
+        expect(await sallyport(args, { env })).toMatchObject(refused);
       }
-    }
+    },
+  );
+
+  it('says what a command outside of all workspaces needs', async () => {
+    const env = { PATH: process.env['PATH'] ?? '', HOME: home };
     const elsewhere = ['exec', '--isolation', 'container', '--workspace', work, '--cwd', folder, '--', 'true'];
     expect(await sallyport(elsewhere, { env })).toMatchObject({
       code: 1,
