@@ -145,9 +145,9 @@ export async function serveAll(flags: ServeFlags): Promise<void> {
   if (process.stdout.isTTY) {
     process.stdout.write(banner({ url, isolation, modules, key: keys.length > 0 ? 'needed' : 'not needed' }));
   } else {
-    const { asked, levels, enforced } = isolation;
+    const { asked, levels, enforced, limits, shortfall } = isolation;
     logger.info({ url, auth: keys.length > 0 ? 'bearer' : 'none', keys: keys.map(({ name }) => name) }, 'listening');
-    logger.info({ asked, levels, enforced }, 'isolation');
+    logger.info({ asked, levels, enforced, limits, shortfall }, 'isolation');
   }
   untilSignals(server, flags, config.drainTimeoutMs ?? DRAIN_TIMEOUT_MS, logger);
 }
@@ -188,8 +188,9 @@ function untilSignals(server: SallyportServer, flags: ServeFlags, drainTimeoutMs
     void settle(flags).then(
       ({ config }) => {
         const keys = keysOf(config);
-        server.reload({ keys });
-        logger.info({ keys: keys.map(({ name }) => name) }, 'keys were read again');
+        const restart = server.reload({ keys, limits: config.limits ?? {} });
+        logger.info({ keys: keys.map(({ name }) => name) }, 'keys and limits were read again');
+        if (restart.length > 0) logger.warn({ limits: restart }, 'these limits change with the next start only');
       },
       // What was there before stays in force.
       (error: unknown) =>

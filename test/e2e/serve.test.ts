@@ -199,7 +199,7 @@ describe('sallyport serve', () => {
     expect(await status(two.key)).toBe(401);
     writeFileSync(config, JSON.stringify({ keys: [two.entry] }));
     child.kill('SIGHUP');
-    await line(({ msg }) => msg === 'keys were read again');
+    await line(({ msg }) => msg === 'keys and limits were read again');
     expect(await status(one.key)).toBe(401);
     expect(await status(two.key)).toBe(200);
     writeFileSync(config, '{');
