@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { guestRoomPolicy } from '../guest/index.js';
 import { processPolicy, toolPolicy } from '../sandbox/index.js';
 import { wasmRoomPolicy } from '../wasm/index.js';
@@ -9,7 +10,7 @@ export function roomPolicies(options: ServerOptions): RoomPolicies {
   return {
     guest: guestRoomPolicy(),
     wasm: wasmRoomPolicy(),
-    tool: toolPolicy({ packageTree: options.cacheDir, network: { kind: 'full' } }),
+    tool: toolPolicy({ packageTree: resolve(options.cacheDir), network: { kind: 'full' } }),
     process: ({ cwd }) => processPolicy(cwd),
   };
 }
