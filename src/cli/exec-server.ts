@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { isSallyportError } from '../errors/index.js';
-import { createExecServer, type ExecServer } from '../process/index.js';
+import type { ExecServer } from '../process/index.js';
 import {
   isLoopback,
   listenWebSocket,
@@ -10,17 +10,19 @@ import {
   webSocketTransport,
 } from '../wire/index.js';
 import { garbageCollector } from './collect-garbage.js';
+import { collect, confinedExecServer, type ExecIsolationFlags, withIsolationOptions } from './exec-isolation.js';
 import { CliError, EXIT } from './exit.js';
 
 const EXAMPLES = `
 Examples:
   sallyport exec-server                                 one client on standard input and output
   sallyport exec-server --listen ws://127.0.0.1:8080    WebSocket clients; port 0 for any free one
+  sallyport exec-server --isolation container --workspace ~/project    commands see that folder and no network
 
 The token that WebSocket clients must send is taken from EXECUTOR_API_KEY. An address that other machines can reach
 needs one. On a web page, only pages named with --allow-origin can connect.`;
 
-interface Options {
+interface Options extends ExecIsolationFlags {
   readonly listen: string;
   readonly allowOrigin: readonly string[];
   readonly http: boolean;
@@ -34,7 +36,7 @@ const say = (line: string): void => {
 
 /** Builds `sallyport exec-server`. */
 export function execServerCommand(): Command {
-  return new Command('exec-server')
+  const command = new Command('exec-server')
     .description('Serve the exec-server protocol: run commands and terminals for a client.')
     .option('--listen <address>', 'stdio:// or ws://IP:PORT', 'stdio://')
     .option('--allow-origin <origin>', 'let this web page connect (repeatable)', collect, [])
@@ -43,18 +45,19 @@ export function execServerCommand(): Command {
     .option('--ignore-sandbox', 'accept requests for a sandbox that is not enforced here')
     .addHelpText('after', EXAMPLES)
     .action(async (options: Options) => {
-      const server = createExecServer({
-        http: options.http ? 'on' : 'off',
-        fileSystem: options.fs ? 'on' : 'off',
-        sandboxRequests: options.ignoreSandbox ? 'ignore' : 'refuse',
-      });
+      const server = await confinedExecServer(
+        options,
+        {
+          http: options.http ? 'on' : 'off',
+          fileSystem: options.fs ? 'on' : 'off',
+          sandboxRequests: options.ignoreSandbox ? 'ignore' : 'refuse',
+        },
+        say,
+      );
       if (options.listen === 'stdio://' || options.listen === 'stdio') await serveStdio(server);
       else await serveWebSocket(server, options);
     });
-}
-
-function collect(value: string, earlier: readonly string[]): readonly string[] {
-  return [...earlier, value];
+  return withIsolationOptions(command);
 }
 
 /** Resolves at the first signal that asks this process to end. */

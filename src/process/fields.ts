@@ -31,6 +31,14 @@ export class Fields {
     return Object.hasOwn(this.#values, name);
   }
 
+  isString(name: string): boolean {
+    return typeof this.#values[name] === 'string';
+  }
+
+  isObject(name: string): boolean {
+    return isObject(this.#values[name]);
+  }
+
   string(name: string): string {
     const value = this.#values[name];
     if (typeof value !== 'string') throw this.wrong(name, 'must be a string');

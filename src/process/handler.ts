@@ -1,15 +1,17 @@
 import { constants } from 'node:os';
-import type { SpawnedProcess, Spawner, TerminalSize } from '../sandbox/index.js';
+import type { NetworkGate, SpawnedProcess, Spawner, TerminalSize } from '../sandbox/index.js';
 import { type Clock, REAL_CLOCK } from '../wire/index.js';
 import { applyEnvPolicy, type EnvPolicy } from './env-policy.js';
 import { type EnvironmentInfo, environmentInfo } from './environment.js';
 import { ExecError } from './exec-error.js';
+import type { ExecPolicy } from './exec-policy.js';
 import { FileSystem } from './fs/file-system.js';
 import { HttpRequests, type NetworkPolicy } from './http-request.js';
 import type { ProcessLimits } from './limits.js';
 import { ManagedProcess, protocolExitCode, type ReadResult } from './managed-process.js';
 import type { WriteStatus } from './messages.js';
 import type { ExecObserver, ProcessWatcher } from './observer.js';
+import type { SandboxRequest } from './sandbox-request.js';
 import type { Session } from './session.js';
 import { SessionRegistry } from './session-registry.js';
 
@@ -26,8 +28,8 @@ export interface StartParams {
   /** The first size of the terminal. */
   readonly size?: TerminalSize | undefined;
   readonly timeoutMs?: number | undefined;
-  /** Whether the client asks for a confinement of its own description. */
-  readonly sandbox?: 'requested' | undefined;
+  /** What the client's own description of a confinement asks for. */
+  readonly sandbox?: SandboxRequest | undefined;
 }
 
 export interface ReadParams {
@@ -57,7 +59,11 @@ export interface HandlerOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly fileSystem: 'on' | 'off';
   readonly http: 'on' | 'off';
+  /** Asked before a name is resolved for `http/request`. */
+  readonly networkGate: NetworkGate | undefined;
   readonly networkPolicy: NetworkPolicy;
+  /** What commands may reach; nothing where nothing confines them. */
+  readonly policy: ExecPolicy | undefined;
   /** What happens when a client asks for a confinement that this server does not enforce. */
   readonly sandboxRequests: 'refuse' | 'ignore';
   readonly observer?: ExecObserver | undefined;
@@ -81,8 +87,9 @@ export class ExecHandler {
     this.#options = options;
     this.limits = options.limits;
     this.sessions = new SessionRegistry(options.limits, options.clock ?? REAL_CLOCK);
-    this.#files = new FileSystem(options.limits);
-    this.#http = new HttpRequests(options.limits, options.networkPolicy, options.observer);
+    this.#files = new FileSystem(options.limits, options.policy?.files);
+    const { limits, networkGate: gate, networkPolicy: policy, observer } = options;
+    this.#http = new HttpRequests({ limits, gate, policy, observer });
   }
 
   get fileSystem(): FileSystem {
@@ -100,11 +107,13 @@ export class ExecHandler {
   }
 
   /** Refuses a request for a confinement that nobody would enforce. */
-  checkSandbox(sandbox: 'requested' | undefined): void {
-    if (sandbox === undefined || this.#options.sandboxRequests === 'ignore') return;
+  checkSandbox(sandbox: SandboxRequest | undefined): void {
+    const { level, policy, sandboxRequests } = this.#options;
+    if (sandbox === undefined || sandbox === 'nothing' || sandboxRequests === 'ignore') return;
+    if (sandbox === 'no-network' && policy?.network.kind === 'none') return;
     throw new ExecError(
       'invalidRequest',
-      `sandbox is not enforced here: processes run at level ${this.#options.level}; send null`,
+      `sandbox is not enforced here as described: processes run at level ${level}; send null`,
     );
   }
 
@@ -135,9 +144,11 @@ export class ExecHandler {
   }
 
   async #spawn(session: Session, params: StartParams, watcher: ProcessWatcher | undefined): Promise<ManagedProcess> {
-    const { processId, argv, cwd, tty, arg0, envPolicy, timeoutMs } = params;
-    const { spawner, level, environment } = this.#options;
+    const { processId, argv, tty, arg0, envPolicy, timeoutMs } = params;
+    const { spawner, level, environment, policy } = this.#options;
     try {
+      // A room knows a folder by its real name alone.
+      const cwd = policy === undefined ? params.cwd : policy.workingFolder(params.cwd);
       const child = await spawner.spawn({
         argv,
         cwd,

@@ -46,6 +46,8 @@ export interface ProcessLimits {
   readonly readFileBytes: number;
   /** Entries that `fs/readDirectory` lists. */
   readonly directoryEntries: number;
+  /** How deep a tree may be that `fs/remove` or `fs/copy` goes through at once. */
+  readonly treeDepth: number;
   readonly walkDepth: number;
   readonly walkDirectories: number;
   readonly walkEntries: number;
@@ -104,6 +106,8 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
   readBlockBytes: MIB,
   // As base64 it is 43 MiB, which fits one message.
   readFileBytes: 32 * MIB,
+  // One or two handles are held for each level. Trees of real projects have about thirty.
+  treeDepth: 256,
   // The protocol's figures.
   directoryEntries: 50_000,
   walkDepth: 64,
