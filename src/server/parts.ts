@@ -1,7 +1,7 @@
 import type { ToolProvider } from '../capabilities/index.js';
 import { SallyportError } from '../errors/index.js';
 import { createExecutor, createRunnerShells, type Executor, type RunnerShells } from '../guest/index.js';
-import { createExecServer, type ExecServer } from '../process/index.js';
+import { createExecServer, type ExecPolicy, type ExecServer } from '../process/index.js';
 import { createToolExecutor, DEFAULT_TOOL_LIMITS, type ToolExecutor } from '../tool/index.js';
 import type { KeyRing } from './access/keys.js';
 import { Quotas } from './access/quotas.js';
@@ -36,13 +36,19 @@ export interface Parts {
   readonly modules: WasmModules;
 }
 
+/** What the parts are made of. */
+interface Ingredients {
+  readonly options: ServerOptions;
+  readonly confinement: Confinement;
+  /** What commands may reach where they are confined. */
+  readonly execPolicy: ExecPolicy;
+  readonly keys: KeyRing;
+  readonly sessions: SessionCallers;
+}
+
 /** Makes all parts of a server, or none. Rejects with SERVER_CONFIG or TOOL_CACHE_UNUSABLE. */
-export async function createParts(
-  options: ServerOptions,
-  { isolation, spawners }: Confinement,
-  keys: KeyRing,
-  sessions: SessionCallers,
-): Promise<Parts> {
+export async function createParts({ options, confinement, execPolicy, keys, sessions }: Ingredients): Promise<Parts> {
+  const { isolation, spawners } = confinement;
   const live = new LiveLimits(options.limits);
   const limits = live.values;
   const secrets = (options.secrets ?? []).filter((secret) => secret !== '');
@@ -90,6 +96,7 @@ export async function createParts(
         ...options.exec,
         spawner: spawners.process,
         level: levels.process,
+        ...(levels.process === 'container' ? { policy: execPolicy } : {}),
         observer: observeExec(sessions, { trail, quotas, isolation }),
       }),
     };

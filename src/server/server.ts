@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
-import { SallyportError } from '../errors/index.js';
+import { isSallyportError, SallyportError } from '../errors/index.js';
 import { toolRoutes, toolServerOptions } from '../tool/index.js';
 import { isLoopbackName, KEEP_ALIVE_DELAY_MS, printable, type Upgrader } from '../wire/index.js';
 import type { AccessRules } from './access/judge.js';
@@ -21,7 +21,7 @@ import { createMetrics, type Metrics } from './metrics.js';
 import type { ServerOptions } from './options.js';
 import { createParts, type Parts } from './parts.js';
 import { ReadinessProbe } from './readiness.js';
-import { roomPolicies } from './room-policies.js';
+import { type ServerPolicies, serverPolicies } from './room-policies.js';
 import { executionDirectory, executionRoutes } from './routes/executions.js';
 import { operationRoutes } from './routes/operations.js';
 import { runRoutes } from './routes/run.js';
@@ -75,17 +75,33 @@ export async function createServer(options: ServerOptions): Promise<SallyportSer
       `${host} can be reached by others: set a key (EXECUTOR_API_KEY), or listen on 127.0.0.1`,
     );
   }
-  const resolved = await resolveConfinement(options.isolation ?? 'auto', roomPolicies(options));
+  const policies = policiesOf(options);
+  const resolved = await resolveConfinement(options.isolation ?? 'auto', policies.rooms);
   if (!resolved.ok) throw new SallyportError('SERVER_ISOLATION', resolved.reason);
   const logger = options.logger ?? pino({ level: 'silent' });
   const sessions = new SessionCallers();
-  const parts = await createParts(options, resolved.confinement, keys, sessions);
+  const parts = await createParts({
+    options,
+    confinement: resolved.confinement,
+    execPolicy: policies.exec,
+    keys,
+    sessions,
+  });
   const rules: AccessRules = {
     hosts: loopback || (options.allowHost ?? []).length > 0 ? (options.allowHost ?? []) : 'any',
     origins: options.allowOrigin ?? [],
     info: options.info ?? 'open',
   };
   return new RunningServer({ host, port: options.port ?? DEFAULT_PORT, options, parts, keys, rules, logger, sessions });
+}
+
+function policiesOf(options: ServerOptions): ServerPolicies {
+  try {
+    return serverPolicies(options);
+  } catch (error) {
+    if (isSallyportError(error, 'POLICY_INVALID')) throw new SallyportError('SERVER_CONFIG', error.message);
+    throw error;
+  }
 }
 
 interface Setup {

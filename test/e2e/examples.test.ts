@@ -1,15 +1,15 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, relative } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SALLYPORT } from './command.js';
 import { examplesOf, type Fence, fencesOf, filesOf } from './markdown.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const execute = promisify(execFile);
 
 /** Whatever this machine installs from: the examples have a home of their own, without its configuration. */
 const REGISTRY = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim();
@@ -37,10 +37,22 @@ function userFolder(): string {
   return folder;
 }
 
+/** Runs a program to its end, in a group of its own: whatever an example leaves running ends with it. */
 async function stdoutOf(program: string, args: readonly string[], cwd: string): Promise<string> {
   const path = [join(cwd, 'node_modules', '.bin'), dirname(process.execPath), process.env['PATH'] ?? ''];
   const env = { PATH: path.join(delimiter), HOME: cwd, npm_config_registry: REGISTRY };
-  const { stdout } = await execute(program, args, { cwd, env, timeout: 60_000 });
+  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = Promise.all([text(child.stdout), text(child.stderr)]);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
+  const [code] = await once(child, 'exit');
+  clearTimeout(timer);
+  try {
+    process.kill(-(child.pid ?? 0), 'SIGKILL');
+  } catch {
+    // Nothing is left.
+  }
+  const [stdout, stderr] = await output;
+  if (code !== 0) throw new Error(`exit code ${code}: ${stderr}${stdout}`);
   return stdout;
 }
 

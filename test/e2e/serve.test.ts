@@ -284,7 +284,10 @@ describe('what cannot be served', () => {
     expect(await refused(['--port', String(port)])).toMatch(/port is taken.*--port/);
     expect(await refused([], { EXECUTOR_API_KEY: 'short' })).toMatch(/5 characters.*key create/);
     expect(await refused(['--host', '0.0.0.0'])).toContain('EXECUTOR_API_KEY');
-    expect(await refused(['--isolation', 'container'])).toContain('--isolation process');
+    expect(await refused(['--isolation', 'container'], { PATH: folder() })).toMatch(
+      /the level container cannot be enforced: .*apt-get install bubblewrap.*--isolation/,
+    );
+    expect(await refused(['--workspace', '/nonexistent'])).toContain('is not there');
     const config = join(folder(), 'c.json');
     expect(await refused(['--config', config])).toContain('cannot read');
     writeFileSync(config, '{\n  "prot": 1\n}');
