@@ -96,6 +96,7 @@ class Run {
 
   async start(): Promise<void> {
     const job = this.#job;
+    await joinRelay();
     for (const [name, value] of Object.entries(job.env)) process.env[name] = value;
     let pkg: object;
     try {
@@ -229,6 +230,13 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 const WARM_AFTER_MS = 40;
 let idle: NodeJS.Timeout | undefined;
 
+/** Has connections go through the relay, in a room that has one. */
+async function joinRelay(): Promise<void> {
+  if (process.env['HTTP_PROXY'] === undefined) return;
+  const { useRelay } = await import('./relay.js');
+  useRelay();
+}
+
 /** Waits for the one job, then for the wish to abort. From then on it does not keep the process alive. */
 function listen(): void {
   const socket = new Socket({ fd: JOB_HANDLE, readable: true, writable: false });
@@ -263,5 +271,8 @@ function listen(): void {
 }
 
 listen();
-// With time to spare, the loader of CommonJS modules is brought up as well.
-idle = setTimeout(() => void import(new URL('./warm.cjs', import.meta.url).href), WARM_AFTER_MS);
+// With time to spare, the loader of CommonJS modules is brought up as well, and the way to the network.
+idle = setTimeout(() => {
+  void import(new URL('./warm.cjs', import.meta.url).href);
+  void joinRelay();
+}, WARM_AFTER_MS);

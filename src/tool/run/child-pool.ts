@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import { DEFAULT_SEARCH_PATH, type SpawnedProcess, type Spawner, StartMark } from '../../sandbox/index.js';
-import { makePrivateFolder, type PrivateFolder } from './private-folder.js';
+import { type PolicyRequest, type SpawnedProcess, type Spawner, StartMark } from '../../sandbox/index.js';
+import { childEnvironment } from './child-environment.js';
+import type { Lodging, Lodgings } from './lodging.js';
 import { endStrays } from './strays.js';
 
 const RUNNER = fileURLToPath(new URL('../child/runner.js', import.meta.url));
@@ -8,17 +9,19 @@ const RUNNER = fileURLToPath(new URL('../child/runner.js', import.meta.url));
 const MAX_IDLE_MS = 10 * 60_000;
 /** Looks for daemons after a kill; each look may find what the one before made fork. */
 const STRAY_LOOKS = 5;
+const STRAY_PAUSE_MS = 5;
 
 /** A process that has started, is confined, and does not know yet what it will run. It runs one thing. */
 export interface IdleChild extends AsyncDisposable {
   readonly process: SpawnedProcess;
-  readonly folder: string;
 }
 
 export interface ChildPoolOptions {
   readonly spawner: Spawner;
   readonly level: string;
-  readonly foldersDir: string;
+  /** What of the level's policy children need, where that is less than it grants. */
+  readonly policy: PolicyRequest | undefined;
+  readonly lodgings: Lodgings;
   readonly warm: number;
   readonly heapMegabytes: number;
 }
@@ -26,25 +29,21 @@ export interface ChildPoolOptions {
 class PooledChild implements IdleChild {
   readonly process: SpawnedProcess;
   readonly startedAt = Date.now();
-  readonly #folder: PrivateFolder;
-  readonly #mark: StartMark;
+  readonly #lodging: Lodging;
+  readonly #started: StartMark | undefined;
   #ended: Promise<void> | undefined;
   alive = true;
 
-  constructor(child: SpawnedProcess, folder: PrivateFolder) {
+  constructor(child: SpawnedProcess, lodging: Lodging) {
     this.process = child;
-    this.#mark = new StartMark(child.pid);
-    this.#folder = folder;
+    this.#started = lodging.mark === undefined ? undefined : new StartMark(child.pid);
+    this.#lodging = lodging;
     void child.exited.then(() => {
       this.alive = false;
     });
   }
 
-  get folder(): string {
-    return this.#folder.path;
-  }
-
-  /** Ends it with everything it started, and removes its folder. */
+  /** Ends it with everything it started, and gives its lodging back. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#ended ??= this.#end();
     return this.#ended;
@@ -55,10 +54,17 @@ class PooledChild implements IdleChild {
     this.process.kill('SIGKILL');
     await this.process.exited;
     await this.process.terminate();
-    for (let look = 0; look < STRAY_LOOKS && endStrays(this.#mark, this.folder) > 0; look += 1)
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    await this.#endStrays();
     await this.process[Symbol.asyncDispose]();
-    await this.#folder[Symbol.asyncDispose]();
+    await this.#lodging[Symbol.asyncDispose]();
+  }
+
+  /** A room ends with all that is in it; elsewhere daemons have to be looked for. */
+  async #endStrays(): Promise<void> {
+    const { mark } = this.#lodging;
+    if (mark === undefined || this.#started === undefined) return;
+    for (let look = 0; look < STRAY_LOOKS && endStrays(this.#started, mark) > 0; look += 1)
+      await new Promise((resolve) => setTimeout(resolve, STRAY_PAUSE_MS));
   }
 }
 
@@ -118,20 +124,21 @@ export class ChildPool {
   }
 
   async #start(): Promise<PooledChild> {
-    const { spawner, level, foldersDir, heapMegabytes } = this.#options;
-    const folder = await makePrivateFolder(foldersDir);
+    const { spawner, level, policy, lodgings, heapMegabytes } = this.#options;
+    const lodging = await lodgings();
     try {
       const child = await spawner.spawn({
         argv: [process.execPath, `--max-old-space-size=${heapMegabytes}`, RUNNER],
-        env: { PATH: DEFAULT_SEARCH_PATH, HOME: folder.path, TMPDIR: folder.path, LANG: 'C.UTF-8' },
-        cwd: folder.path,
+        env: childEnvironment(lodging),
+        cwd: lodging.temporary,
         stdio: { kind: 'pipes', stdin: 'null', extraPipes: 2 },
         level,
+        ...(policy === undefined ? {} : { policy }),
       });
       this.started += 1;
-      return new PooledChild(child, folder);
+      return new PooledChild(child, lodging);
     } catch (error) {
-      await folder[Symbol.asyncDispose]();
+      await lodging[Symbol.asyncDispose]();
       throw error;
     }
   }

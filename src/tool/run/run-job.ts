@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { ExitStatus } from '../../sandbox/index.js';
 import { decodeJson } from '../../wire/index.js';
 import { type ChildJob, type FromChild, SECRET_BYTES, type ToolDescription } from '../child/protocol.js';
 import { failure, failureOf, type ToolFailure } from '../failure.js';
@@ -46,8 +47,7 @@ export interface RunOptions {
 }
 
 function exitWords(
-  exitCode: number | null,
-  signal: string | null,
+  { exitCode, signal, limit }: Pick<ExitStatus, 'exitCode' | 'signal' | 'limit'>,
   phase: 'import' | 'execute',
   crash: string | undefined,
 ): ToolFailure {
@@ -58,10 +58,11 @@ function exitWords(
       : exitCode === 0
         ? `The process exited with code 0 ${where}: it called process.exit(), or waited for something that can never happen`
         : `The process exited with code ${exitCode} ${where}`;
+  const why = limit === undefined ? crash : `its limit of ${limit} was reached`;
   return {
     code: 'TOOL_EXECUTION_ERROR',
-    message: crash === undefined ? how : `${how}: ${crash}`,
-    details: { phase, exitCode, signal },
+    message: why === undefined ? how : `${how}: ${why}`,
+    details: { phase, exitCode, signal, ...(limit === undefined ? {} : { limit }) },
   };
 }
 
@@ -160,10 +161,10 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
         }
       }
     });
-    void spawned.exited.then(async ({ exitCode, signal }) => {
+    void spawned.exited.then(async (exit) => {
       // A result that was written right before the exit is still on its way.
       await Promise.race([results.output.drained(), patience()]);
-      fail(exitWords(exitCode, signal, phase(), crash));
+      fail(exitWords(exit, phase(), crash));
     });
     const lead = Math.max(0, Math.max(options.timeoutMs - options.abortLeadMs, options.timeoutMs / 2));
     timers.push(setTimeout(() => abort(`the time limit of ${options.timeoutMs} ms is nearly reached`), lead));
