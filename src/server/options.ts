@@ -50,7 +50,8 @@ export interface ServerOptions {
   readonly registry?: string | undefined;
   readonly limits?: Partial<ServerLimits> | undefined;
   readonly toolLimits?: Partial<ToolLimits> | undefined;
-  readonly toolPolicy?: Partial<ToolPolicy> | undefined;
+  /** The network of tools is in `policies`. */
+  readonly toolPolicy?: Partial<Omit<ToolPolicy, 'network'>> | undefined;
   readonly exec?:
     | Pick<ExecServerOptions, 'limits' | 'fileSystem' | 'http' | 'networkPolicy' | 'sandboxRequests'>
     | undefined;

@@ -59,6 +59,7 @@ export async function createParts({ options, confinement, execPolicy, keys, sess
   const providers = options.providers ?? [];
   const toolLimits = { ...DEFAULT_TOOL_LIMITS, ...options.toolLimits };
   const { levels } = isolation;
+  const network = options.policies?.tool?.network;
   const tools = createToolExecutor({
     cacheDir: options.cacheDir,
     spawner: spawners.tool,
@@ -66,7 +67,7 @@ export async function createParts({ options, confinement, execPolicy, keys, sess
     limits: toolLimits,
     onExecution: watchTool(trail, toolLimits, levels.tool),
     ...(options.registry === undefined ? {} : { registry: options.registry }),
-    ...(options.toolPolicy === undefined ? {} : { policy: options.toolPolicy }),
+    policy: { ...options.toolPolicy, ...(network === undefined ? {} : { network }) },
   });
   try {
     const modules = await WasmModules.open({

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { guestRoomPolicy } from '../guest/index.js';
 import { type ExecPolicy, execPolicy } from '../process/index.js';
-import { type Policy, type ResourceLimits, toolPolicy } from '../sandbox/index.js';
+import type { Policy, ResourceLimits } from '../sandbox/index.js';
+import { toolRoomPolicy } from '../tool/index.js';
 import { wasmRoomPolicy } from '../wasm/index.js';
 import type { RoomPolicies } from './isolation.js';
 import type { ServerOptions } from './options.js';
@@ -32,10 +33,7 @@ export function serverPolicies(options: ServerOptions): ServerPolicies {
     rooms: {
       guest: limited(guestRoomPolicy(), policies.guest?.limits),
       wasm: limited(wasmRoomPolicy(), policies.wasm?.limits),
-      tool: limited(
-        toolPolicy({ packageTree: cacheDir, network: policies.tool?.network ?? { kind: 'full' } }),
-        policies.tool?.limits,
-      ),
+      tool: toolRoomPolicy({ ...policies.tool, cacheDir }),
       process: exec.forCommand,
     },
   };

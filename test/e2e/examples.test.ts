@@ -37,10 +37,13 @@ function userFolder(): string {
   return folder;
 }
 
+const home = mkdtempSync(join(tmpdir(), 'sallyport-home-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
 /** Runs a program to its end, in a group of its own: whatever an example leaves running ends with it. */
 async function stdoutOf(program: string, args: readonly string[], cwd: string): Promise<string> {
   const path = [join(cwd, 'node_modules', '.bin'), dirname(process.execPath), process.env['PATH'] ?? ''];
-  const env = { PATH: path.join(delimiter), HOME: cwd, npm_config_registry: REGISTRY };
+  const env = { PATH: path.join(delimiter), HOME: home, npm_config_registry: REGISTRY };
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = Promise.all([text(child.stdout), text(child.stderr)]);
   const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
