@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { isSallyportError } from '../errors/index.js';
-import type { ExecServer } from '../process/index.js';
+import type { ExecServer, ProcessLimits } from '../process/index.js';
 import {
   isLoopback,
   listenWebSocket,
@@ -9,8 +9,8 @@ import {
   printable,
   webSocketTransport,
 } from '../wire/index.js';
-import { garbageCollector } from './collect-garbage.js';
 import { collect, confinedExecServer, type ExecIsolationFlags, withIsolationOptions } from './exec-isolation.js';
+import { limitOption } from './exec-limits.js';
 import { CliError, EXIT } from './exit.js';
 
 const EXAMPLES = `
@@ -27,6 +27,7 @@ interface Options extends ExecIsolationFlags {
   readonly allowOrigin: readonly string[];
   readonly http: boolean;
   readonly fs: boolean;
+  readonly limit: Partial<ProcessLimits>;
   readonly ignoreSandbox?: boolean;
 }
 
@@ -42,6 +43,7 @@ export function execServerCommand(): Command {
     .option('--allow-origin <origin>', 'let this web page connect (repeatable)', collect, [])
     .option('--no-http', 'switch http/request off')
     .option('--no-fs', 'switch fs/* off')
+    .option('--limit <name=number>', 'a limit of the boundary, such as detachMs=60000 (repeatable)', limitOption, {})
     .option('--ignore-sandbox', 'accept requests for a sandbox that is not enforced here')
     .addHelpText('after', EXAMPLES)
     .action(async (options: Options) => {
@@ -50,6 +52,7 @@ export function execServerCommand(): Command {
         {
           http: options.http ? 'on' : 'off',
           fileSystem: options.fs ? 'on' : 'off',
+          limits: options.limit,
           sandboxRequests: options.ignoreSandbox ? 'ignore' : 'refuse',
         },
         say,
@@ -70,7 +73,6 @@ function asked(): Promise<void> {
 async function serveStdio(server: ExecServer): Promise<void> {
   const transport = ndjsonTransport({ ...server.transportOptions, readable: process.stdin, writable: process.stdout });
   const connection = server.serveConnection(transport, {
-    onOutput: garbageCollector(),
     onProblem: (problem) => say(printable(problem)),
   });
   await Promise.race([connection.ended, asked()]);
@@ -89,7 +91,6 @@ async function serveWebSocket(server: ExecServer, options: Options): Promise<voi
     throw new CliError(`--listen ${options.listen}: ${reason}; set EXECUTOR_API_KEY to a token first`, EXIT.failure);
   }
   const stop = asked();
-  const onOutput = garbageCollector();
   const listener = await listenWebSocket(
     {
       ...address,
@@ -99,7 +100,6 @@ async function serveWebSocket(server: ExecServer, options: Options): Promise<voi
     },
     (socket) => {
       server.serveConnection(webSocketTransport(socket, server.transportOptions), {
-        onOutput,
         onProblem: (problem) => say(`connection closed: ${printable(problem)}`),
       });
     },

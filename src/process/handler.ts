@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import type { NetworkGate, SpawnedProcess, Spawner, TerminalSize } from '../sandbox/index.js';
+import type { NetworkGate, PolicyRequest, SpawnedProcess, Spawner, TerminalSize } from '../sandbox/index.js';
 import { type Clock, REAL_CLOCK } from '../wire/index.js';
 import { applyEnvPolicy, type EnvPolicy } from './env-policy.js';
 import { type EnvironmentInfo, environmentInfo } from './environment.js';
@@ -12,6 +12,7 @@ import { ManagedProcess, protocolExitCode, type ReadResult } from './managed-pro
 import type { WriteStatus } from './messages.js';
 import type { ExecObserver, ProcessWatcher } from './observer.js';
 import type { SandboxRequest } from './sandbox-request.js';
+import { narrowedTo, scopeWithin } from './sandbox-rules.js';
 import type { Session } from './session.js';
 import { SessionRegistry } from './session-registry.js';
 
@@ -93,8 +94,16 @@ export class ExecHandler {
   }
 
   get fileSystem(): FileSystem {
-    if (this.#options.fileSystem === 'off') throw new ExecError('invalidRequest', 'file access is switched off here');
-    return this.#files;
+    return this.files(undefined);
+  }
+
+  /** The files that a client may reach that describes a sandbox of its own. */
+  files(sandbox: SandboxRequest | undefined): FileSystem {
+    const { fileSystem, limits, policy } = this.#options;
+    if (fileSystem === 'off') throw new ExecError('invalidRequest', 'file access is switched off here');
+    const rules = this.#rules(sandbox);
+    if (rules === undefined || policy === undefined) return this.#files;
+    return new FileSystem(limits, scopeWithin(rules, policy.files));
   }
 
   get http(): HttpRequests {
@@ -106,15 +115,29 @@ export class ExecHandler {
     return environmentInfo(this.#options.environment);
   }
 
-  /** Refuses a request for a confinement that nobody would enforce. */
-  checkSandbox(sandbox: SandboxRequest | undefined): void {
-    const { level, policy, sandboxRequests } = this.#options;
-    if (sandbox === undefined || sandbox === 'nothing' || sandboxRequests === 'ignore') return;
-    if (sandbox === 'no-network' && policy?.network.kind === 'none') return;
-    throw new ExecError(
+  /** The rules of a client's sandbox, where there are any to be followed. Refuses those that nobody would enforce. */
+  #rules(sandbox: SandboxRequest | undefined): Extract<SandboxRequest, { kind: 'rules' }> | undefined {
+    if (sandbox === undefined || sandbox.kind === 'nothing' || this.#options.sandboxRequests === 'ignore') return;
+    if (sandbox.kind === 'unknown' || this.#options.policy === undefined) throw this.#sandboxRefused();
+    return sandbox;
+  }
+
+  #sandboxRefused(): ExecError {
+    const { level } = this.#options;
+    return new ExecError(
       'invalidRequest',
       `sandbox is not enforced here as described: processes run at level ${level}; send null`,
     );
+  }
+
+  /** What of the policy of commands is left for one whose client describes a sandbox of its own. */
+  #narrowed(sandbox: SandboxRequest | undefined, cwd: string): PolicyRequest | undefined {
+    const rules = this.#rules(sandbox);
+    const { policy } = this.#options;
+    if (rules === undefined || policy === undefined) return undefined;
+    const narrowed = narrowedTo(rules, policy.forCommand({ cwd }));
+    if (narrowed === undefined) throw this.#sandboxRefused();
+    return narrowed;
   }
 
   /** What the answer to a start says about confinement. Clients know only the name for none at all. */
@@ -126,7 +149,7 @@ export class ExecHandler {
   async start(session: Session, params: StartParams): Promise<ManagedProcess> {
     const { processId } = params;
     const { limits } = this;
-    this.checkSandbox(params.sandbox);
+    this.#rules(params.sandbox);
     if (session.processes.has(processId)) throw new ExecError('invalidRequest', `process ${processId} already exists`);
     if (params.argv.length === 0) throw new ExecError('invalidParams', 'argv must not be empty');
     if (session.openProcesses >= limits.processes) {
@@ -149,6 +172,7 @@ export class ExecHandler {
     try {
       // A room knows a folder by its real name alone.
       const cwd = policy === undefined ? params.cwd : policy.workingFolder(params.cwd);
+      const narrowed = this.#narrowed(params.sandbox, cwd);
       const child = await spawner.spawn({
         argv,
         cwd,
@@ -158,6 +182,7 @@ export class ExecHandler {
           : { kind: 'pipes', stdin: params.pipeStdin ? 'pipe' : 'null' },
         level,
         ...(watcher === undefined ? {} : { onNetworkDecision: (decision) => watcher.connected(decision) }),
+        ...(narrowed === undefined ? {} : { policy: narrowed }),
         ...(arg0 === undefined ? {} : { arg0 }),
         ...(timeoutMs === undefined ? {} : { limits: { timeoutMs } }),
       });

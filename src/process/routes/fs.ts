@@ -13,8 +13,7 @@ function fsRoute(prepare: (fields: Fields, idLength: number) => Work): Route {
     const sandbox = sandboxRequest(fields.optionalObject('sandbox'));
     const work = prepare(fields, limits.idLength);
     return async (context) => {
-      context.handler.checkSandbox(sandbox);
-      const files = context.handler.fileSystem;
+      const files = context.handler.files(sandbox);
       try {
         return { result: (await work(files, context)) ?? {} };
       } catch (error) {
