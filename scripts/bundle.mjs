@@ -19,6 +19,17 @@ for (const name of ['thread', 'child']) {
   await bundle.close();
 }
 
+// What a tool runs in: CommonJS, because that needs no loader but the one that is there at the start.
+const child = fileURLToPath(new URL('../tool/child/', dist));
+const runner = await rolldown({
+  input: join(child, 'runner.js'),
+  platform: 'node',
+  // Loaded when they are needed, from beside it.
+  external: /(relay|describe-tool|warm)\.js$/,
+});
+await runner.write({ file: join(child, 'runner.bundle.cjs'), format: 'cjs' });
+await runner.close();
+
 // The server loads some three hundred modules of ours and of the schema library, which takes a third of its start: they become
 // one file as well. What the rest of the command shares with it by identity (errors) stays outside.
 const cli = fileURLToPath(new URL('../cli/', dist));

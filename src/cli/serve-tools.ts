@@ -78,7 +78,12 @@ async function serveTools(options: ServeOptions): Promise<void> {
       ...(network === undefined ? {} : { network }),
     },
   });
-  const server = Fastify(toolServerOptions(executor.limits));
+  const { maxTotalTimeMs, requestTimeoutMs } = executor.limits;
+  const server = Fastify({
+    ...toolServerOptions(executor.limits),
+    // Longer than any answer takes: who has not moved a byte since does not read it.
+    connectionTimeout: maxTotalTimeMs + requestTimeoutMs,
+  });
   server.server.maxConnections = MAX_CONNECTIONS;
   server.addHook('onResponse', async (request, reply) => {
     // The path without its query, and no header: neither keys nor parameters belong in a log.

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -302,6 +302,27 @@ describe('hostile tarballs', () => {
     expect(existsSync(join(folder, 'device'))).toBe(false);
     expect(lstatSync(join(folder, 'setuid')).mode & 0o7777).toBe(0o555);
     if (existsSync(join(folder, 'link'))) expect(lstatSync(join(folder, 'link')).isSymbolicLink()).toBe(false);
+  });
+
+  it('makes no link and no file outside for names of programs and manuals that lead there', async () => {
+    const outside = scratchFolder();
+    const up = '../'.repeat(12);
+    registry.publish({ name: 'odd-programs-dep', files: { 'index.js': '' }, manifest: { bin: `${up}${outside}/dep` } });
+    registry.tool('odd-programs', SIMPLE, {
+      manifest: {
+        bin: { [`${up}${outside}/escaped`]: './index.js', plain: `${up}etc/passwd`, '/abs': './index.js' },
+        man: [`${up}${outside}/x.1`, '/etc/passwd.1'],
+        directories: { bin: `${up}usr/bin`, man: '/usr/share/man' },
+        dependencies: { 'odd-programs-dep': '*' },
+      },
+    });
+    expect(outputOf(await run('odd-programs'))).toBe('ok');
+    expect(readdirSync(outside)).toEqual([]);
+    const tree = join(cacheDir, 'trees', trees().find((key) => key.startsWith('odd-programs@')) ?? '');
+    const links = readdirSync(tree, { recursive: true, withFileTypes: true }).filter((entry) => entry.isSymbolicLink());
+    for (const { parentPath, name } of links) {
+      expect(realpathSync(join(parentPath, name)).startsWith(realpathSync(tree))).toBe(true);
+    }
   });
 
   it('refuses too many files, too many bytes and bombs, and leaves nothing behind', async () => {

@@ -10,7 +10,7 @@ import { childEnvironment } from './child-environment.js';
 import type { Lodging, Lodgings } from './lodging.js';
 import { endStrays } from './strays.js';
 
-const RUNNER = fileURLToPath(new URL('../child/runner.js', import.meta.url));
+const RUNNER = fileURLToPath(new URL('../child/runner.bundle.cjs', import.meta.url));
 /** How long a waiting child is kept before a fresh one takes its place. */
 const MAX_IDLE_MS = 10 * 60_000;
 /** Looks for daemons after a kill; each look may find what the one before made fork. */
@@ -81,7 +81,7 @@ class PooledChild implements IdleChild {
 export class ChildPool {
   readonly #options: ChildPoolOptions;
   readonly #idle: PooledChild[] = [];
-  #starting = 0;
+  readonly #starting = new Set<Promise<void>>();
   #disposed = false;
   started = 0;
 
@@ -95,27 +95,18 @@ export class ChildPool {
 
   /** Starts as many as should wait. */
   fill(): void {
-    while (!this.#disposed && this.#idle.length + this.#starting < this.#options.warm) {
-      this.#starting += 1;
-      void this.#start()
-        .then(
-          (child) => {
-            if (this.#disposed) return child[Symbol.asyncDispose]();
-            this.#idle.push(child);
-            return undefined;
-          },
-          // A call that needs one tries again, and reports why it cannot.
-          () => undefined,
-        )
-        .finally(() => {
-          this.#starting -= 1;
-        });
+    while (!this.#disposed && this.#idle.length + this.#starting.size < this.#options.warm) {
+      const starting = this.#add().catch(() => {
+        // A call that needs one tries again, and reports why it cannot.
+      });
+      this.#starting.add(starting);
+      void starting.then(() => this.#starting.delete(starting));
     }
   }
 
   /** Starts one, to learn whether it can be done at this level. */
   async prove(): Promise<void> {
-    this.#idle.push(await this.#start());
+    await this.#add();
   }
 
   /** Hands out a child for one call. Whoever takes it disposes of it. */
@@ -129,7 +120,14 @@ export class ChildPool {
 
   async dispose(): Promise<void> {
     this.#disposed = true;
+    await Promise.all(this.#starting);
     await Promise.all(this.#idle.splice(0).map((child) => child[Symbol.asyncDispose]()));
+  }
+
+  async #add(): Promise<void> {
+    const child = await this.#start();
+    if (this.#disposed) await child[Symbol.asyncDispose]();
+    else this.#idle.push(child);
   }
 
   async #start(): Promise<PooledChild> {
