@@ -14,7 +14,7 @@ import {
   shownByRooms,
 } from '../sandbox/index.js';
 import type { FileScope } from './fs/scope.js';
-import { fileAccess, folderAccess, placeOf, type Surroundings, workspaceProblem } from './workspace.js';
+import { fileAccess, folderAccess, type Place, placeOf, type Surroundings, workspaceProblem } from './workspace.js';
 
 export interface ExecPolicyOptions {
   /** Folders where commands may work and write. None named: the working folder of each command, where it harms nobody. */
@@ -52,7 +52,7 @@ export function execPolicy(options: ExecPolicyOptions = {}): ExecPolicy {
     forCommand: ({ cwd }) => {
       const { found } = place(cwd);
       const base = found.kind === 'workspace' ? processPolicy(found.folder) : GUEST_POLICY;
-      const read = found.kind === 'workspace' ? found.readOnly : [];
+      const read = readableIn(found);
       const limits = { ...base.limits, ...options.limits };
       return { filesystem: { ...base.filesystem, read }, network, limits };
     },
@@ -63,6 +63,11 @@ export function execPolicy(options: ExecPolicyOptions = {}): ExecPolicy {
     },
     network,
   };
+}
+
+function readableIn(place: Place): readonly string[] {
+  if (place.kind === 'readable') return [place.folder];
+  return place.kind === 'workspace' ? place.readOnly : [];
 }
 
 function surroundings(options: ExecPolicyOptions): Surroundings {
@@ -131,7 +136,7 @@ function realFolder(cwd: string, around: Surroundings): string {
 }
 
 function refused(cwd: string, reason: string): SallyportError {
-  const advice = 'start the server with this folder, or one around it, as a workspace';
+  const advice = 'name another one, or start the server with this folder, or one around it, as a workspace';
   const message = `cannot start a program in the folder ${JSON.stringify(cwd)}: commands may not work there, because ${reason}; ${advice}`;
   return new SallyportError('SPAWN_FAILED', message, { errno: 'EACCES' });
 }

@@ -181,6 +181,7 @@ export class ExecHandler {
           ? { kind: 'terminal', ...(params.size ?? DEFAULT_SIZE) }
           : { kind: 'pipes', stdin: params.pipeStdin ? 'pipe' : 'null' },
         level,
+        ...(watcher === undefined ? {} : { onNetworkDecision: (decision) => watcher.connected(decision) }),
         ...(narrowed === undefined ? {} : { policy: narrowed }),
         ...(arg0 === undefined ? {} : { arg0 }),
         ...(timeoutMs === undefined ? {} : { limits: { timeoutMs } }),

@@ -23,6 +23,8 @@ export interface Surroundings {
 export type Place =
   /** A folder that is theirs, but for what is to be read only. */
   | { readonly kind: 'workspace'; readonly folder: string; readonly readOnly: readonly string[] }
+  /** A folder to look at: it is a part of Sallyport, which nothing that it runs may change. */
+  | { readonly kind: 'readable'; readonly folder: string }
   /** A folder that is there anyway; nothing is granted for it. */
   | { readonly kind: 'shown' }
   | { readonly kind: 'refused'; readonly reason: string };
@@ -44,10 +46,17 @@ function objection(folder: string, around: Surroundings): string | undefined {
   if (USUAL_DOT_FOLDER.test(folder) || homes.some((home) => folder.startsWith(home === '/' ? '/.' : `${home}/.`))) {
     return 'it is, or is in, a dot-folder of a home';
   }
-  if ([around.ownFolder, ...around.ownPaths].some(near)) return 'it is, or contains, a part of Sallyport';
+  if (ownParts(folder, around) === undefined) return 'it contains a part of Sallyport';
   if (around.protect.some(near)) return 'it is, or contains, what commands must not change';
   if (around.readable.some(near)) return 'it is, or contains, programs of the system';
   return undefined;
+}
+
+/** What of this package is right below a folder, where it can be kept from being changed; nothing when it lies deeper. */
+function ownParts(folder: string, { ownPaths }: Pick<Surroundings, 'ownPaths'>): readonly string[] | undefined {
+  const inside = ownPaths.filter((path) => beneath(path, folder));
+  // Right below, it can be mounted read-only; deeper, a folder in between could be put aside with it.
+  return inside.every((path) => dirname(path) === folder) ? inside : undefined;
 }
 
 /** Decides what a folder is for commands that work in it. */
@@ -59,7 +68,9 @@ export function placeOf(folder: string, around: Surroundings): Place {
     return { kind: 'workspace', folder: named, readOnly };
   }
   const reason = workspaces.length > 0 ? 'it is in none of the workspaces' : objection(folder, around);
-  if (reason === undefined) return { kind: 'workspace', folder, readOnly: [] };
+  const own = workspaces.length === 0 && [around.ownFolder, ...around.ownPaths].some((path) => beneath(folder, path));
+  if (reason === undefined && own) return { kind: 'readable', folder };
+  if (reason === undefined) return { kind: 'workspace', folder, readOnly: ownParts(folder, around) ?? [] };
   const shown = around.privateFolders.includes(folder) || around.readable.some((path) => beneath(folder, path));
   return shown ? { kind: 'shown' } : { kind: 'refused', reason };
 }
@@ -73,9 +84,8 @@ export function workspaceProblem(folder: string, around: Omit<Surroundings, 'wor
   if (program !== undefined) return `contains ${program}, a program or library of the system`;
   const own = around.ownPaths.find((path) => beneath(folder, path));
   if (own !== undefined) return `is a part of Sallyport, in ${own}`;
-  // Right below the workspace it can be mounted read-only; deeper, a folder in between could be put aside with it.
-  const buried = around.ownPaths.find((path) => beneath(path, folder) && dirname(path) !== folder);
-  return buried === undefined ? undefined : `contains ${buried}, a part of Sallyport`;
+  if (ownParts(folder, around) !== undefined) return undefined;
+  return `contains ${around.ownPaths.find((path) => beneath(path, folder))}, a part of Sallyport`;
 }
 
 /** What may be done with a file or a folder. */
@@ -84,6 +94,7 @@ export type Access = 'write' | 'read' | 'none';
 /** What a command could do in a folder, if it asked to work there. */
 export function folderAccess(folder: string, around: Surroundings): Access {
   const place = placeOf(folder, around);
+  if (place.kind === 'readable') return 'read';
   if (place.kind === 'workspace') return place.readOnly.some((path) => beneath(folder, path)) ? 'read' : 'write';
   return around.readable.some((path) => beneath(folder, path)) ? 'read' : 'none';
 }

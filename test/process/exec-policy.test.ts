@@ -46,16 +46,11 @@ describe('execPolicy', () => {
     const folder = scratch();
     const policy = execPolicy({ protect: [join(folder, 'cache')] });
     symlinkSync(join(folder, 'cache'), join(folder, 'work/link'));
-    for (const cwd of [
-      homedir(),
-      ownPackageFolder(),
-      folder,
-      join(folder, 'cache'),
-      join(folder, 'work/link'),
-      '/sys',
-    ]) {
+    for (const cwd of [homedir(), folder, join(folder, 'cache'), join(folder, 'work/link'), '/sys']) {
       expect(() => policy.workingFolder(cwd), cwd).toThrow(/as a workspace/);
     }
+    const own = policy.forCommand({ cwd: ownPackageFolder() });
+    expect(own.filesystem).toMatchObject({ read: [ownPackageFolder()], write: [] });
     expect(() => policy.workingFolder(join(folder, 'work/nothing'))).toThrow(/ENOENT/);
     writeFileSync(join(folder, 'work/file'), '');
     expect(() => policy.workingFolder(join(folder, 'work/file'))).toThrow(/ENOTDIR/);

@@ -38,8 +38,6 @@ describe('without a named workspace', () => {
     ['/root/.ssh/keys', /dot-folder/],
     ['/opt', /Sallyport/],
     ['/opt/tools', /Sallyport/],
-    ['/opt/tools/sallyport', /Sallyport/],
-    ['/opt/tools/sallyport/test', /Sallyport/],
     ['/opt/node', /programs of the system/],
     ['/opt/node/bin', /programs of the system/],
     ['/srv', /must not change/],
@@ -55,6 +53,26 @@ describe('without a named workspace', () => {
     ['/lib64/x', /system/],
   ])('%s is refused', (folder, reason) => {
     expect(placeOf(folder, AROUND)).toEqual({ kind: 'refused', reason: expect.stringMatching(reason) });
+  });
+
+  it('lets commands look at Sallyport, and change nothing of it', () => {
+    for (const folder of ['/opt/tools/sallyport', '/opt/tools/sallyport/test', '/opt/tools/sallyport/dist/cli']) {
+      expect(placeOf(folder, AROUND)).toEqual({ kind: 'readable', folder });
+      expect(folderAccess(folder, AROUND)).toBe('read');
+      expect(fileAccess(`${folder}/x`, AROUND)).toBe('read');
+    }
+  });
+
+  it('lets commands work in a project that Sallyport is installed in, but for what is installed', () => {
+    const installed = { ...AROUND, ownFolder: '/work/a/node_modules/sallyport', ownPaths: ['/work/a/node_modules'] };
+    expect(placeOf('/work/a', installed)).toEqual({
+      kind: 'workspace',
+      folder: '/work/a',
+      readOnly: ['/work/a/node_modules'],
+    });
+    expect(placeOf('/work', installed)).toMatchObject({ kind: 'refused' });
+    expect(fileAccess('/work/a/node_modules/x/index.js', installed)).toBe('read');
+    expect(fileAccess('/work/a/index.js', installed)).toBe('write');
   });
 
   it('never grants what is around, or in, anything that must be kept', () => {
