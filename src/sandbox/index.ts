@@ -1,3 +1,4 @@
+export { confiningSpawner } from './confining-spawner.js';
 export { type ContainerLevel, type ContainerOptions, containerLevel } from './container/container-level.js';
 export type { Enforcement, Hold } from './container/enforcement.js';
 export { ownPackagePaths, withOwnPackage } from './container/own-package.js';
