@@ -1,5 +1,11 @@
 import { fileURLToPath } from 'node:url';
-import { type PolicyRequest, type SpawnedProcess, type Spawner, StartMark } from '../../sandbox/index.js';
+import {
+  type PolicyRequest,
+  type ProxyDecision,
+  type SpawnedProcess,
+  type Spawner,
+  StartMark,
+} from '../../sandbox/index.js';
 import { childEnvironment } from './child-environment.js';
 import type { Lodging, Lodgings } from './lodging.js';
 import { endStrays } from './strays.js';
@@ -14,6 +20,8 @@ const STRAY_PAUSE_MS = 5;
 /** A process that has started, is confined, and does not know yet what it will run. It runs one thing. */
 export interface IdleChild extends AsyncDisposable {
   readonly process: SpawnedProcess;
+  /** Hears of its connections, where the level decides about them. */
+  onNetworkDecision: ((decision: ProxyDecision) => void) | undefined;
 }
 
 export interface ChildPoolOptions {
@@ -31,6 +39,7 @@ class PooledChild implements IdleChild {
   readonly startedAt = Date.now();
   readonly #lodging: Lodging;
   readonly #started: StartMark | undefined;
+  onNetworkDecision: ((decision: ProxyDecision) => void) | undefined;
   #ended: Promise<void> | undefined;
   alive = true;
 
@@ -125,6 +134,7 @@ export class ChildPool {
   async #start(): Promise<PooledChild> {
     const { spawner, level, policy, lodgings, heapMegabytes } = this.#options;
     const lodging = await lodgings();
+    let pooled: PooledChild | undefined;
     try {
       const child = await spawner.spawn({
         argv: [process.execPath, `--max-old-space-size=${heapMegabytes}`, RUNNER],
@@ -132,10 +142,12 @@ export class ChildPool {
         cwd: lodging.temporary,
         stdio: { kind: 'pipes', stdin: 'null', extraPipes: 2 },
         level,
+        onNetworkDecision: (decision) => pooled?.onNetworkDecision?.(decision),
         ...(policy === undefined ? {} : { policy }),
       });
       this.started += 1;
-      return new PooledChild(child, lodging);
+      pooled = new PooledChild(child, lodging);
+      return pooled;
     } catch (error) {
       await lodging[Symbol.asyncDispose]();
       throw error;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ExitStatus } from '../../sandbox/index.js';
+import type { ExitStatus, ProxyDecision } from '../../sandbox/index.js';
 import { decodeJson } from '../../wire/index.js';
 import { type ChildJob, type FromChild, SECRET_BYTES, type ToolDescription } from '../child/protocol.js';
 import { failure, failureOf, type ToolFailure } from '../failure.js';
@@ -44,6 +44,7 @@ export interface RunOptions {
   readonly onLoaded?: (ms: number) => void;
   readonly onLog?: (line: LogLine) => void;
   readonly onPreliminary?: (output: unknown) => void;
+  readonly onNetworkDecision?: (decision: ProxyDecision) => void;
 }
 
 function exitWords(
@@ -78,6 +79,7 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
   const { process: spawned } = child;
   const [results, jobs] = spawned.extraPipes;
   if (results === undefined || jobs === undefined) throw new Error('the child has no pipes for its job');
+  child.onNetworkDecision = options.onNetworkDecision;
   const logs = new Logs(options.maxLogBytes, options.onLog ?? (() => {}));
   for (const output of spawned.outputs) logs.follow(output);
   const secret = randomBytes(SECRET_BYTES);
