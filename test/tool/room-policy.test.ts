@@ -12,6 +12,7 @@ const started = (cwd: string): Command => ({
   cwd,
   limits: {},
   policy: undefined,
+  onNetworkDecision: undefined,
   stdio: { kind: 'pipes', stdin: 'null' },
 });
 
