@@ -1,10 +1,9 @@
-import { containerLevel } from './container/container-level.js';
-import type { Policy } from './container/policy.js';
+import { type ContainerOptions, containerLevel } from './container/container-level.js';
 import { processLevel } from './process-level.js';
 import { createSpawner, type Spawner } from './spawner.js';
 
 /** Makes a spawner that offers every level, `container` with this policy. */
-export function confiningSpawner(policy: Policy): Spawner {
+export function confiningSpawner(policy: ContainerOptions['policy']): Spawner {
   const container = containerLevel({ policy });
   return createSpawner({
     levels: new Map([

@@ -2,8 +2,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SallyportError } from '../errors/index.js';
 import {
-  containerLevel,
-  createSpawner,
+  confiningSpawner,
   type NetworkPolicy,
   type PolicyRequest,
   processLevel,
@@ -56,15 +55,8 @@ export function confine(options: ToolExecutorOptions, cacheDir: string): Confine
   const { level = processLevel.name, policy = {}, spawner: given } = options;
   const { network } = policy;
   checkNetwork(level, network);
-  const room = containerLevel({ policy: toolRoomPolicy({ cacheDir, ...(network === undefined ? {} : { network }) }) });
   const spawner =
-    given ??
-    createSpawner({
-      levels: new Map([
-        [processLevel.name, processLevel],
-        [room.name, room],
-      ]),
-    });
+    given ?? confiningSpawner(toolRoomPolicy({ cacheDir, ...(network === undefined ? {} : { network }) }));
   const scratchParent = resolve(options.scratchDir ?? tmpdir());
   // In a room nothing is written to the machine, so there is nothing to make and nothing that could stay.
   const scratch = level === CONTAINER ? undefined : new OwnedFolder(scratchParent, SCRATCH_PREFIX);

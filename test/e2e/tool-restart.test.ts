@@ -10,7 +10,7 @@ import { TestRegistry } from '../tool/registry.js';
 import { SALLYPORT } from './command.js';
 
 // Servers are started and killed here; a busy machine takes its time.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
 const POLL = { timeout: 60_000, interval: 100 };
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-restart-'));

@@ -9,7 +9,7 @@ import { TestRegistry } from '../tool/registry.js';
 import { SALLYPORT, sallyport } from './command.js';
 
 // Many processes are started here; a busy machine takes its time.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-tool-e2e-'));
 let registry: TestRegistry;

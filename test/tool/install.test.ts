@@ -9,7 +9,7 @@ import { drafts, errorOf, outputOf, scratchFolder, toolBench } from './helpers.j
 import { tarball } from './registry.js';
 
 // Many processes are started here; a busy machine takes its time.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
 
 const { registry, executor, cacheDir } = await toolBench({
   limits: { maxTreeFiles: 500, maxTreeBytes: 20_000_000, notFoundTtlMs: 60_000 },

@@ -26,7 +26,7 @@ it('runs tools of the public registry, plain and bundled alike', async () => {
   expect(executor.stats().cache.bundles).toBe(1);
   const described = await executor.validate({ ...render, params: { template: 1 }, deep: true });
   expect(described).toMatchObject({ valid: false, foundBy: 'export', inputSchema: { type: 'object' } });
-}, 60_000);
+}, 180_000);
 
 it('runs functions, factories, and factories that want a key', async () => {
   expect(

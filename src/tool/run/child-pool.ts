@@ -59,8 +59,9 @@ class PooledChild implements IdleChild {
   }
 
   async #end(): Promise<void> {
-    // Killed before it is looked for: the search that follows then finds nobody at once, and need not look again.
-    this.process.kill('SIGKILL');
+    // Killed before it is looked for: the search that follows then finds nobody at once, and need not look again. Every
+    // search reads the table of all processes, so what has ended already is spared one.
+    if (this.alive) this.process.kill('SIGKILL');
     await this.process.exited;
     await this.process.terminate();
     await this.#endStrays();

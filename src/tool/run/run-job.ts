@@ -12,8 +12,8 @@ import { Logs } from './logs.js';
 const FRAME_MARGIN_BYTES = 64 * 1024;
 /** Values that a result may hold: about what 10 MiB of JSON can. */
 const MAX_RESULT_VALUES = 5_000_000;
-/** How long the last output of a tool may take to arrive once its process is gone. */
-const DRAIN_MS = 500;
+/** How long what a tool printed may take to arrive once its process is gone: somebody it left behind may print for ever. */
+const DRAIN_MS = 2_000;
 
 const patience = (): Promise<void> =>
   new Promise((wake) => {
@@ -164,8 +164,9 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
       }
     });
     void spawned.exited.then(async (exit) => {
-      // A result that was written right before the exit is still on its way.
-      await Promise.race([results.output.drained(), patience()]);
+      // A result that was written right before the exit is still on its way. No clock decides here: a machine that is busy
+      // elsewhere would turn a result into a failure. Whoever else writes to the pipe is found out, so it ends.
+      await results.output.drained();
       fail(exitWords(exit, phase(), crash));
     });
     const lead = Math.max(0, Math.max(options.timeoutMs - options.abortLeadMs, options.timeoutMs / 2));
