@@ -29,4 +29,10 @@ export const SUITES: readonly SuiteEntry[] = [
     accepts: ['command', 'websocket'],
     load: async () => (await import('./runner/suite.js')).RUNNER_SUITE,
   },
+  {
+    name: 'host',
+    summary: 'an execbox host, behind an adapter; the suite plays the runner',
+    accepts: ['command', 'websocket'],
+    load: async () => (await import('./host/suite.js')).HOST_SUITE,
+  },
 ];
