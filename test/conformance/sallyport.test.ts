@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { countOf, type RunOptions, runSuite, type Target } from '../../src/conformance/index.js';
+import { countOf, type Outcome, type RunOptions, runSuite, type Target } from '../../src/conformance/index.js';
 import { SALLYPORT } from '../e2e/command.js';
 import { fencesOf, filesOf } from '../e2e/markdown.js';
 import { listenRunner } from '../guest/listening-runner.js';
@@ -16,11 +16,19 @@ const SUITE_TIMEOUT_MS = 240_000;
 /** Everything else on the machine may be busy as well. */
 const LIMIT_MS = 30_000;
 
+const failed = (outcomes: readonly Outcome[]) =>
+  outcomes.flatMap(({ check, verdict }) => (verdict.status === 'failed' ? [[check.id, verdict.failure] as const] : []));
+
 /** The failures of a suite, with how they failed. */
 async function failures(suite: string, target: Target, options: RunOptions = {}) {
   const { outcomes } = await runSuite(suite, target, { limitMs: LIMIT_MS, ...options });
   expect(countOf(outcomes).passed).toBeGreaterThan(0);
-  return outcomes.filter(({ verdict }) => verdict.status === 'failed').map(({ check, verdict }) => [check.id, verdict]);
+  const ids = failed(outcomes).map(([id]) => id);
+  if (ids.length === 0) return [];
+  // A runner cuts off by the clock what does not unwind in time, which is right, and on a crowded machine not a mistake
+  // either. A mistake happens again.
+  const again = await runSuite(suite, target, { limitMs: LIMIT_MS, ...options, only: ids, jobs: 1 });
+  return failed(again.outcomes);
 }
 
 const env = { PATH: process.env['PATH'] ?? '' };
@@ -42,7 +50,7 @@ describe('the built runner passes all checks', { timeout: SUITE_TIMEOUT_MS }, ()
   });
 
   it('on a pipe, with guests in processes: those in which the pipe matters', async () => {
-    const only = ['runner.session', 'runner.calls', 'runner.cancel'];
+    const only = ['runner.session', 'runner.cancel'];
     expect(await failures('runner', runner('--isolation', 'process'), { only })).toEqual([]);
   });
 
