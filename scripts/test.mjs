@@ -19,6 +19,7 @@ const STEPS = [
   ['lint', [bin('@biomejs/biome', 'bin/biome'), 'check', '.']],
   ['types', [bin('typescript', 'bin/tsc'), '-p', 'tsconfig.test.json']],
   ['error docs', ['scripts/errors-doc.mjs', '--check']],
+  ['conformance docs', ['scripts/conformance-doc.mjs', '--check']],
 ];
 
 let passed = 0;

@@ -74,6 +74,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./key.js')).keyCommand(),
   },
   {
+    usage: 'conformance <suite> <target>',
+    summary: 'judge an implementation of one of the protocols',
+    load: async () => (await import('./conformance.js')).conformanceCommand(),
+  },
+  {
     usage: 'doctor',
     summary: 'say what this machine can confine, and how to get more',
     load: async () => (await import('./doctor.js')).doctorCommand(),

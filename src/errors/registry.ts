@@ -4,7 +4,17 @@
  * A code is stable: programs match on it. The wording of a message is for people and may change.
  */
 
-export type ErrorRoom = 'wire' | 'capabilities' | 'sandbox' | 'guest' | 'wasm' | 'tool' | 'process' | 'server' | 'cli';
+export type ErrorRoom =
+  | 'wire'
+  | 'capabilities'
+  | 'sandbox'
+  | 'guest'
+  | 'wasm'
+  | 'tool'
+  | 'process'
+  | 'server'
+  | 'conformance'
+  | 'cli';
 
 export interface ErrorEntry {
   /** The room that raises it. */
@@ -324,6 +334,16 @@ export const ERROR_REGISTRY = {
     'server',
     'The server cannot listen on its address.',
     'Pick another port with `--port`, or 0 for any free one.',
+  ),
+  CONFORMANCE_UNKNOWN: entry(
+    'conformance',
+    'There is no suite or check of that name.',
+    'The message names what there is; `sallyport conformance <suite> --list` lists the checks.',
+  ),
+  CONFORMANCE_TARGET: entry(
+    'conformance',
+    'The suite cannot judge this target, or does not have this option.',
+    'The message says what it can judge.',
   ),
   CLI_USAGE: entry('cli', 'The command line cannot be understood.', 'See `--help` of the command.'),
   CLI_INPUT: entry(

@@ -30,6 +30,7 @@ describe('the rule about which room may import which', () => {
     ['wasm', '../../guest/index.js'],
     ['tool', '../../server/index.js'],
     ['process', '../../cli/program.js'],
+    ['conformance', '../../guest/index.js'],
   ])('refuses that %s imports %s', (room, from) => {
     const { code, output } = lint(room, from);
     expect(output).toContain('noRestrictedImports');
@@ -43,6 +44,7 @@ describe('the rule about which room may import which', () => {
     ['guest', '../../capabilities/index.js'],
     ['process', '../../sandbox/index.js'],
     ['server', '../../guest/index.js'],
+    ['conformance', '../../sandbox/index.js'],
     ['cli', '../../server/index.js'],
   ])('lets %s import %s', (room, from) => {
     expect(lint(room, from)).toMatchObject({ code: 0 });

@@ -1,0 +1,145 @@
+import { writeFileSync } from 'node:fs';
+import {
+  badge,
+  countOf,
+  jsonReport,
+  junitReport,
+  type LoadedSuite,
+  loadSuite,
+  type Report,
+  runLoaded,
+  type SuiteEntry,
+  type Target,
+  textReport,
+} from '../conformance/index.js';
+import { isSallyportError } from '../errors/index.js';
+import { findProgram } from '../sandbox/index.js';
+import { printable } from '../wire/index.js';
+import { CliError, EXIT } from './exit.js';
+
+export interface ConformanceFlags {
+  readonly only?: readonly string[];
+  readonly timeout: number;
+  readonly jobs: number;
+  readonly verbose?: true;
+  readonly json?: true;
+  readonly junit?: string;
+  readonly badge?: string;
+  readonly list?: true;
+  readonly url?: string;
+  readonly apiKey?: string;
+  /** The suite's own options, under names in camel case. */
+  readonly [setting: string]: unknown;
+}
+
+/** Runs a suite against the target of the command line, reports, and gives the exit code. */
+export async function judge(entry: SuiteEntry, words: readonly string[], flags: ConformanceFlags): Promise<number> {
+  if (flags.list) return list(entry, flags);
+  const target = targetOf(entry, words, flags);
+  const { only = [], jobs, timeout: limitMs } = flags;
+  const loaded = await usable(() =>
+    loadSuite(entry.name, target, { only, limitMs, settings: settingsOf(entry, flags) }),
+  );
+  const progress = progressLine(loaded.checks.length);
+  const report = await runLoaded(loaded, { jobs, onOutcome: ({ check }) => progress.step(check.id) });
+  progress.clear();
+  process.stdout.write(render(report, loaded, flags, commandLine(entry, words, flags)));
+  if (flags.junit !== undefined) write(flags.junit, junitReport(report));
+  if (flags.badge !== undefined) write(flags.badge, badge(report));
+  return countOf(report.outcomes).failedMusts === 0 ? EXIT.ok : EXIT.failure;
+}
+
+function render(
+  report: Report,
+  { suite }: LoadedSuite,
+  flags: ConformanceFlags,
+  again: (id: string) => string,
+): string {
+  if (flags.json) return jsonReport(report, flags.verbose ? 'all' : 'failed');
+  const transcripts = flags.verbose ? 'all' : 'none';
+  return textReport(report, { specifications: suite.specifications, transcripts, again });
+}
+
+async function list(entry: SuiteEntry, { json }: ConformanceFlags): Promise<number> {
+  const { checks } = await entry.load();
+  const facts = checks.map(({ run: _, ...check }) => check);
+  const lines = facts.map(({ id, level, title }) => `${id} (${level}): ${title}`);
+  process.stdout.write(json ? `${JSON.stringify(facts, null, 2)}\n` : `${lines.join('\n')}\n`);
+  return EXIT.ok;
+}
+
+const ADDRESS = /^(?:wss?|https?):\/\//;
+
+function targetOf({ name, accepts }: SuiteEntry, words: readonly string[], { url, apiKey }: ConformanceFlags): Target {
+  const [first, ...rest] = words;
+  const address = url ?? (first !== undefined && rest.length === 0 && ADDRESS.test(first) ? first : undefined);
+  if (url !== undefined && first !== undefined) throw new CliError('give a command or --url, not both');
+  if (address !== undefined) {
+    const token = apiKey ?? (process.env['EXECUTOR_API_KEY'] || undefined);
+    return { kind: 'url', url: address, ...(token === undefined ? {} : { token }) };
+  }
+  if (first === undefined) {
+    const wanted = accepts.includes('command') ? `-- <command…>` : '<address>';
+    throw new CliError(`nothing to judge: sallyport conformance ${name} ${wanted}`);
+  }
+  if (accepts.includes('command')) {
+    const found = findProgram(first, process.env['PATH'] ?? '', process.cwd());
+    if (!found.ok) throw new CliError(`cannot start ${printable(first, 80)}: ${found.errno}`);
+  }
+  return { kind: 'command', argv: words };
+}
+
+/** Commander gives `--registry-port` as `registryPort`. */
+function settingsOf({ settings = [] }: SuiteEntry, flags: ConformanceFlags): Record<string, string> {
+  const given: Record<string, string> = {};
+  for (const { name } of settings) {
+    const value = flags[name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())];
+    if (typeof value === 'string') given[name] = value;
+  }
+  return given;
+}
+
+async function usable<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    if (isSallyportError(error)) throw new CliError(error.message);
+    throw error;
+  }
+}
+
+/** How to run one check again, with all that was said. */
+function commandLine(entry: SuiteEntry, words: readonly string[], flags: ConformanceFlags): (id: string) => string {
+  const settings = Object.entries(settingsOf(entry, flags)).map(([name, value]) => `--${name} ${quoted(value)}`);
+  const target = flags.url === undefined ? `-- ${words.map(quoted).join(' ')}` : `--url ${quoted(flags.url)}`;
+  return (id) => ['sallyport conformance', entry.name, ...settings, '--only', id, '--verbose', target].join(' ');
+}
+
+/** A word as a shell takes it, safe to show. */
+function quoted(word: string): string {
+  const shown = printable(word, 1_000);
+  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
+}
+
+function write(file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    throw new CliError(`cannot write ${printable(file, 200)}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** One line on a terminal that says how far it is, and nothing anywhere else. */
+function progressLine(total: number): { step(id: string): void; clear(): void } {
+  let done = 0;
+  const show = (text: string): void => {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  };
+  return {
+    step(id) {
+      done += 1;
+      show(`${done}/${total} ${id}`);
+    },
+    clear: () => show(''),
+  };
+}

@@ -1,0 +1,44 @@
+/** The end of one check's time. Waits end with it, each with its own words. */
+export class Deadline {
+  readonly limitMs: number;
+  readonly #ends: number;
+  readonly #signal: AbortController = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(limitMs: number) {
+    this.limitMs = limitMs;
+    this.#ends = performance.now() + limitMs;
+    this.#timer = setTimeout(() => this.#signal.abort(), limitMs);
+  }
+
+  /** Fires when the time is up. */
+  get signal(): AbortSignal {
+    return this.#signal.signal;
+  }
+
+  get remainingMs(): number {
+    return Math.max(0, this.#ends - performance.now());
+  }
+
+  /** Gives what the promise gives, or throws what `late` makes when the time is up first. */
+  async wait<T>(promise: Promise<T>, late: () => Error): Promise<T> {
+    let fail = (): void => {};
+    const over = new Promise<never>((_, reject) => {
+      fail = () => reject(late());
+    });
+    if (this.signal.aborted) fail();
+    else this.signal.addEventListener('abort', fail, { once: true });
+    try {
+      return await Promise.race([promise, over]);
+    } finally {
+      this.signal.removeEventListener('abort', fail);
+      over.catch(() => {});
+      promise.catch(() => {});
+    }
+  }
+
+  /** Stops the clock. */
+  dispose(): void {
+    clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,15 @@
+export { type CheckTest, suite } from './as-tests.js';
+export type { CheckFacts, Level } from './check.js';
+export { type CoveredSentence, coverageMarkdown, coverageOf, recommendedMarkdown } from './coverage.js';
+export { DEFAULT_CHECK_LIMIT_MS, DEFAULT_JOBS, QUIET_MS } from './limits.js';
+export { type Count, countOf, type Failure, type Outcome, type Report, summaryOf, type Verdict } from './outcome.js';
+export { badge } from './report/badge.js';
+export { jsonReport } from './report/json.js';
+export { junitReport } from './report/junit.js';
+export { type TextOptions, textReport } from './report/text.js';
+export { type LoadedSuite, loadSuite, type RunOptions, runLoaded, runSuite } from './run-suite.js';
+export type { Sentence, Specification } from './specification.js';
+export type { Suite, SuiteCheck } from './suite.js';
+export { SUITES, type SuiteEntry, type SuiteSetting } from './suites.js';
+export { describeTarget, kindOf, type Target, type TargetKind } from './target/target.js';
+export type { TranscriptEntry } from './transcript.js';

@@ -1,0 +1,38 @@
+import type { Suite } from './suite.js';
+import type { TargetKind } from './target/target.js';
+
+/** An option that one suite alone has: `--dialect <name>` on the command line, `settings.dialect` in a program. */
+export interface SuiteSetting {
+  readonly name: string;
+  /** What stands for the value in the help. */
+  readonly value: string;
+  readonly help: string;
+  readonly choices?: readonly string[];
+  readonly fallback?: string;
+}
+
+export interface SuiteEntry {
+  readonly name: string;
+  readonly summary: string;
+  /** The kinds of target that it can judge. */
+  readonly accepts: readonly TargetKind[];
+  readonly settings?: readonly SuiteSetting[];
+  /** Loads the suite itself, so that nobody waits for the others. */
+  readonly load: () => Promise<Suite>;
+}
+
+/** Every suite. A new one is a folder and an entry here. */
+export const SUITES: readonly SuiteEntry[] = [
+  {
+    name: 'runner',
+    summary: 'an execbox runner, on standard input and output or on a WebSocket',
+    accepts: ['command', 'websocket'],
+    load: async () => (await import('./runner/suite.js')).RUNNER_SUITE,
+  },
+  {
+    name: 'host',
+    summary: 'an execbox host, behind an adapter; the suite plays the runner',
+    accepts: ['command', 'websocket'],
+    load: async () => (await import('./host/suite.js')).HOST_SUITE,
+  },
+];

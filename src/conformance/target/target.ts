@@ -1,0 +1,34 @@
+/** What is judged: a command that is started for each check, or an address that is connected to. */
+export type Target =
+  | {
+      readonly kind: 'command';
+      readonly argv: readonly string[];
+      /** The current folder unless given. */
+      readonly cwd?: string;
+      /** All of its environment; our own unless given. */
+      readonly env?: Readonly<Record<string, string>>;
+    }
+  | {
+      readonly kind: 'url';
+      /** `ws:`, `wss:`, `http:` or `https:`. */
+      readonly url: string;
+      /** Sent as a bearer token. */
+      readonly token?: string;
+    };
+
+/** The kinds of target that a suite can judge. */
+export type TargetKind = 'command' | 'websocket' | 'http';
+
+/** Which kind a target is, or nothing for an address of another scheme. */
+export function kindOf(target: Target): TargetKind | undefined {
+  if (target.kind === 'command') return 'command';
+  if (!URL.canParse(target.url)) return undefined;
+  const { protocol } = new URL(target.url);
+  if (protocol === 'ws:' || protocol === 'wss:') return 'websocket';
+  return protocol === 'http:' || protocol === 'https:' ? 'http' : undefined;
+}
+
+/** Names a target in one line. */
+export function describeTarget(target: Target): string {
+  return target.kind === 'url' ? target.url : target.argv.join(' ');
+}

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { type Outcome, runSuite, SUITES, type Target } from '../../src/conformance/index.js';
+
+/** One mistake that a flawed program makes when it is told to. */
+export interface Flaw {
+  /** What `--flaw` takes. */
+  readonly name: string;
+  /** The checks that name this mistake: every one of them must fail. */
+  readonly caughtBy: readonly string[];
+  /** Checks that fail as well, each with the reason why they cannot help it. */
+  readonly also?: Readonly<Record<string, string>>;
+}
+
+export interface RunningTarget {
+  readonly target: Target;
+  stop?(): Promise<void>;
+}
+
+export interface FlawTable {
+  readonly suite: string;
+  readonly flaws: readonly Flaw[];
+  /** Gives the program with that flaw, or without any. A command needs no `stop`. */
+  readonly start: (flaw: string | undefined) => RunningTarget | Promise<RunningTarget>;
+  readonly settings?: Readonly<Record<string, string>>;
+  /** What one check may take: a flaw that is silence costs this much. */
+  readonly limitMs?: number;
+  readonly jobs?: number;
+}
+
+/** How many flaws are tried at once: the machine has two cores, and every check starts a process. */
+const AT_ONCE = 2;
+const DEFAULT_LIMIT_MS = 4_000;
+/** For all checks of a suite against one flaw, the wait for its turn included. */
+const TEST_TIMEOUT_MS = 120_000;
+
+/** Tests that the program passes without a flaw, and that each flaw is caught by the checks that name it and by no other. */
+export function describeFlaws({
+  suite,
+  flaws,
+  start,
+  settings = {},
+  limitMs = DEFAULT_LIMIT_MS,
+  jobs = 2,
+}: FlawTable): void {
+  const turn = turnstile(AT_ONCE);
+
+  const failuresOf = (flaw: string | undefined): Promise<Map<string, string>> =>
+    turn(async () => {
+      const { target, stop } = await start(flaw);
+      try {
+        const { outcomes } = await runSuite(suite, target, { limitMs, settings, jobs });
+        return new Map(outcomes.flatMap(failed));
+      } finally {
+        await stop?.();
+      }
+    });
+
+  describe.concurrent(`the suite ${suite}, tried on a flawed program`, { timeout: TEST_TIMEOUT_MS }, () => {
+    it('finds nothing when no flaw is switched on', async () => {
+      expect(Object.fromEntries(await failuresOf(undefined))).toEqual({});
+    });
+
+    it.each(flaws)('catches the flaw $name with $caughtBy and nothing else', async ({ name, caughtBy, also = {} }) => {
+      const failures = await failuresOf(name);
+      const explained = new Set([...caughtBy, ...Object.keys(also)]);
+      const unexplained = [...failures].filter(([id]) => !explained.has(id));
+      expect(Object.fromEntries(unexplained), 'checks that fail without reason').toEqual({});
+      expect(
+        caughtBy.filter((id) => !failures.has(id)),
+        'checks that should have failed',
+      ).toEqual([]);
+    });
+
+    it('names only checks that exist, and every flaw once', async () => {
+      const checks = await SUITES.find(({ name }) => name === suite)?.load();
+      const ids = new Set(checks?.checks.map(({ id }) => id));
+      const named = flaws.flatMap(({ caughtBy, also = {} }) => [...caughtBy, ...Object.keys(also)]);
+      expect(named.filter((id) => !ids.has(id))).toEqual([]);
+      expect(new Set(flaws.map(({ name }) => name)).size).toBe(flaws.length);
+    });
+  });
+}
+
+function failed({ check, verdict }: Outcome): [string, string][] {
+  if (verdict.status !== 'failed') return [];
+  const { expected, cameBack } = verdict.failure;
+  return [[check.id, `expected ${expected}; came back: ${cameBack}`]];
+}
+
+/** Lets so many through at once; the others wait. */
+function turnstile(places: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const queue: (() => void)[] = [];
+  let free = places;
+  return async (work) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => queue.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = queue.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+}
