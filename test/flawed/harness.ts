@@ -22,6 +22,8 @@ export interface FlawTable {
   /** Gives the program with that flaw, or without any. A command needs no `stop`. */
   readonly start: (flaw: string | undefined) => RunningTarget | Promise<RunningTarget>;
   readonly settings?: Readonly<Record<string, string>>;
+  /** The checks that are run, as `--only` takes them; all of them unless given. */
+  readonly only?: readonly string[];
   /** What one check may take: a flaw that is silence costs this much. */
   readonly limitMs?: number;
   readonly jobs?: number;
@@ -39,6 +41,7 @@ export function describeFlaws({
   flaws,
   start,
   settings = {},
+  only = [],
   limitMs = DEFAULT_LIMIT_MS,
   jobs = 2,
 }: FlawTable): void {
@@ -48,7 +51,7 @@ export function describeFlaws({
     turn(async () => {
       const { target, stop } = await start(flaw);
       try {
-        const { outcomes } = await runSuite(suite, target, { limitMs, settings, jobs });
+        const { outcomes } = await runSuite(suite, target, { limitMs, settings, only, jobs });
         return new Map(outcomes.flatMap(failed));
       } finally {
         await stop?.();

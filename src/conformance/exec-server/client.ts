@@ -69,6 +69,11 @@ export class ExecClient {
     return this.answer(this.request(method, params), method);
   }
 
+  /** Fails unless the server answers, whatever it says. */
+  async alive(): Promise<void> {
+    await this.call('process/terminate', { processId: 'nobody' });
+  }
+
   /** The result of a request. Fails when it is refused. */
   async result(method: string, params: unknown): Promise<JsonObject> {
     const answer = await this.call(method, params);

@@ -64,7 +64,7 @@ export const HANDSHAKE_CHECKS: readonly Check<ExecSession>[] = [
         const own = index === 0 ? client : await session.connect(client.dialect);
         await own.result('initialize', own.initializeParams());
         own.peer.send(initialized);
-        await own.result('process/terminate', { processId: 'nobody' });
+        expectEqual((await own.run('p', 'exit 4')).code, 4, 'the exit code of a start after initialized');
       }
     }),
   },
@@ -100,7 +100,7 @@ export const HANDSHAKE_CHECKS: readonly Check<ExecSession>[] = [
     cites: ['exec-server.lifecycle.sequence'],
     run: inEach(async (client) => {
       await client.refusal('initialize', client.initializeParams(), 'a second initialize to be refused');
-      await client.result('process/terminate', { processId: 'nobody' });
+      await client.alive();
     }),
   },
 ];

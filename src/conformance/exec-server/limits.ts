@@ -16,8 +16,8 @@ export const NO_BEAT_S = 0.4;
 /** Signs of life before a process that nobody ended ends itself: half a minute. */
 export const MAX_BEATS = 600;
 
-/** Output that exceeds what servers of this protocol keep for a process, 1 MiB in the original, by far. */
-export const FLOOD_LINES = 500_000;
+/** Lines of output, 1.6 MB, that exceed what servers of this protocol keep for a process: 1 MiB in the original. */
+export const FLOOD_LINES = 250_000;
 
 /** Messages of the log that a failure shows. */
 export const SHOWN_MESSAGES = 3;

@@ -7,7 +7,7 @@ import { FOREVER } from './shell.js';
 const group = 'Output';
 const LINES = 30_000;
 const TERMINAL_BYTES = 200_000;
-const ROUNDS = 10;
+const ROUNDS = 5;
 
 /** What `process/output` and `process/exited` say, and when. */
 export const OUTPUT_CHECKS: readonly Check<ExecSession>[] = [
