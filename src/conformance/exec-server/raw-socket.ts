@@ -25,9 +25,9 @@ export async function openingFrame(context: CheckContext, message: string): Prom
   return deadline.wait(frame, () => new CheckFailed({ expected, cameBack: `nothing within ${deadline.limitMs} ms` }));
 }
 
-/** Asks for a WebSocket as a web page would, and gives the status of the answer: 101 is a yes. */
+/** Asks for a WebSocket as a web page would, which knows no token, and gives the status of the answer: 101 is a yes. */
 export async function upgradeStatus(context: CheckContext, origin: string): Promise<number> {
-  const { url, token } = urlOf(context);
+  const { url } = urlOf(context);
   const { deadline, transcript } = context;
   const headers = {
     connection: 'Upgrade',
@@ -35,7 +35,6 @@ export async function upgradeStatus(context: CheckContext, origin: string): Prom
     origin,
     'sec-websocket-version': '13',
     'sec-websocket-key': Buffer.alloc(16, 'key').toString('base64'),
-    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
   const send = url.startsWith('wss:') ? secureRequest : request;
   transcript.add('suite', `GET ${url} with Origin: ${origin}`);

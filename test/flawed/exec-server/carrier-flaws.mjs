@@ -1,6 +1,14 @@
 // Mistakes that depend on the transport: frames of a WebSocket, lines and the end of standard input.
 import { PassThrough } from 'node:stream';
 
+/** Changes each piece of input that arrives. */
+function piecewise(input, change) {
+  const changed = new PassThrough();
+  input.on('data', (piece) => changed.write(change(String(piece))));
+  input.on('end', () => changed.end());
+  return changed;
+}
+
 export const CARRIER_FLAWS = {
   'frames-are-binary': {
     onSocket: (socket) => {
@@ -9,24 +17,9 @@ export const CARRIER_FLAWS = {
     },
   },
   'every-page-may-connect': { allowedOrigins: ['https://a-page.example'] },
-  'half-lines-are-lost': {
-    // Takes each piece of input for whole lines.
-    onInput: (input) => {
-      const lines = new PassThrough();
-      input.on('data', (piece) => {
-        if (String(piece).endsWith('\n')) lines.write(piece);
-      });
-      input.on('end', () => lines.end());
-      return lines;
-    },
-  },
+  'one-line-per-piece': { onInput: (input) => piecewise(input, (piece) => `${piece.split('\n')[0]}\n`) },
   'blank-lines-are-malformed': {
-    onInput: (input) => {
-      const lines = new PassThrough();
-      input.on('data', (piece) => lines.write(String(piece).replaceAll(/^\r?\n/gm, 'null\n')));
-      input.on('end', () => lines.end());
-      return lines;
-    },
+    onInput: (input) => piecewise(input, (piece) => piece.replaceAll(/^\r?\n/gm, 'null\n')),
   },
   'stays-when-its-input-ends': { atEnd: () => setTimeout(() => {}, 60_000) },
 };

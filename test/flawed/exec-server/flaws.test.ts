@@ -1,5 +1,12 @@
-import { describeFlaws, type FlawTable } from '../harness.js';
-import { onStdio, startListening } from './start.js';
+import { fileURLToPath } from 'node:url';
+import { describeFlaws, type FlawTable, type RunningTarget } from '../harness.js';
+import { startFlawed } from '../start.js';
+
+const PROGRAM = new URL('./program.mjs', import.meta.url);
+const startListening = (flaw: string | undefined): Promise<RunningTarget> => startFlawed(PROGRAM, flaw);
+const onStdio = (flaw = 'none'): RunningTarget => ({
+  target: { kind: 'command', argv: [process.execPath, fileURLToPath(PROGRAM), '--flaw', flaw, '--stdio'] },
+});
 
 const COMMON: Pick<FlawTable, 'suite' | 'limitMs' | 'jobs'> = { suite: 'exec-server', limitMs: 8_000, jobs: 3 };
 const TRIES_ALL = 'it tries every refusal of the text, this one included';
@@ -132,7 +139,7 @@ describeFlaws({
   settings: { dialect: 'first' },
   only: ['exec-server.wire.*lines', 'exec-server.end.input', 'exec-server.handshake.initialize'],
   flaws: [
-    { name: 'half-lines-are-lost', caughtBy: ['exec-server.wire.lines'] },
+    { name: 'one-line-per-piece', caughtBy: ['exec-server.wire.lines'] },
     { name: 'blank-lines-are-malformed', caughtBy: ['exec-server.wire.blank-lines'] },
     { name: 'stays-when-its-input-ends', caughtBy: ['exec-server.end.input'] },
   ],

@@ -1,5 +1,6 @@
 // An exec-server with switches: without one it is Sallyport's, with `--flaw NAME` something between it and its client
-// makes one mistake. It serves its standard input and output, or with `--listen` a WebSocket on a free port.
+// makes one mistake. It listens on WebSocket, prints its address and ends with its input, or with `--stdio` it serves its
+// standard input and output.
 import { createExecServer } from '../../../dist/process/index.js';
 import { listenWebSocket, memoryPair, ndjsonTransport, webSocketTransport } from '../../../dist/wire/index.js';
 import { CARRIER_FLAWS } from './carrier-flaws.mjs';
@@ -63,19 +64,21 @@ function serve(outer) {
   return outer;
 }
 
-if (process.argv.includes('--listen')) {
+if (process.argv.includes('--stdio')) {
+  const readable = flaw.onInput?.(process.stdin) ?? process.stdin;
+  const outer = serve(ndjsonTransport({ ...server.transportOptions, readable, writable: process.stdout }));
+  outer.onClose(() => leave(flaw.atEnd));
+} else {
   const address = { host: '127.0.0.1', port: 0, allowedOrigins: flaw.allowedOrigins ?? [] };
   const listener = await listenWebSocket(address, (socket) => {
     flaw.onSocket?.(socket);
     serve(webSocketTransport(socket, server.transportOptions));
   });
-  console.error(`listening on ${listener.url}`);
-} else {
-  const readable = flaw.onInput?.(process.stdin) ?? process.stdin;
-  const outer = serve(ndjsonTransport({ ...server.transportOptions, readable, writable: process.stdout }));
-  outer.onClose(async () => {
-    await server.dispose();
-    if (flaw.atEnd === undefined) process.exit(0);
-    else flaw.atEnd();
-  });
+  console.log(listener.url);
+  process.stdin.resume().on('end', () => leave());
+}
+
+async function leave(instead = () => process.exit(0)) {
+  await server.dispose();
+  instead();
 }
