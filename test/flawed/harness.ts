@@ -37,6 +37,9 @@ const PATIENT_LIMIT_MS = 30_000;
 /** For all checks of a suite against one flaw, the wait for its turn included. */
 const TEST_TIMEOUT_MS = 600_000;
 
+/** Shared by all tables of a file. */
+const turn = turnstile(AT_ONCE);
+
 /** Tests that the program passes without a flaw, and that each flaw is caught by the checks that name it and by no other. */
 export function describeFlaws({
   suite,
@@ -47,8 +50,6 @@ export function describeFlaws({
   limitMs = DEFAULT_LIMIT_MS,
   jobs = 2,
 }: FlawTable): void {
-  const turn = turnstile(AT_ONCE);
-
   const failuresOf = (flaw: string | undefined, explained: readonly string[] = []): Promise<Map<string, string>> =>
     turn(async () => {
       const { target, stop } = await start(flaw);
