@@ -32,13 +32,16 @@ export class ExecClient {
   readonly dialect: Dialect;
   /** Everything that arrived and that was looked at, in order. */
   readonly log: JsonObject[] = [];
+  readonly #folder: string;
   readonly #running = new Set<string>();
   #requests = 0;
   #writes = 0;
 
-  constructor(peer: Peer<JsonObject>, dialect: Dialect) {
+  /** Processes run in the folder unless told otherwise: a target that confines them may show them no other. */
+  constructor(peer: Peer<JsonObject>, dialect: Dialect, folder: string) {
     this.peer = peer;
     this.dialect = dialect;
+    this.#folder = folder;
   }
 
   /** Does the handshake. Gives the result of `initialize`. */
@@ -105,7 +108,7 @@ export class ExecClient {
   }
 
   startParams(processId: string, script: string, options: StartOptions = {}): JsonObject {
-    const { cwd = '/', ...more } = options;
+    const { cwd = this.#folder, ...more } = options;
     const base = {
       processId,
       argv: ['/bin/sh', '-c', script],

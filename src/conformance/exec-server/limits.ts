@@ -24,3 +24,6 @@ export const SHOWN_MESSAGES = 3;
 
 /** Pause before a session that still counts as attached is asked for again. */
 export const RETRY_MS = 50;
+
+/** How long output is waited for that a process writes 0.4 s after its starter has ended, and that must not come any more. */
+export const AFTERWARDS_MS = 2_000;

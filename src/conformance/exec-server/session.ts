@@ -33,7 +33,7 @@ export class ExecSession {
 
   /** Connects, and sends nothing yet. */
   async connect(dialect: Dialect): Promise<ExecClient> {
-    const client = new ExecClient(await connect(this.#context, JSON_CODEC), dialect);
+    const client = new ExecClient(await connect(this.#context, JSON_CODEC), dialect, this.folder);
     if (this.carrier === 'websocket') this.#context.defer(() => client.endAll());
     return client;
   }

@@ -139,7 +139,14 @@ describeFlaws({
   settings: { dialect: 'first' },
   only: ['exec-server.wire.*lines', 'exec-server.end.input', 'exec-server.handshake.initialize'],
   flaws: [
-    { name: 'one-line-per-piece', caughtBy: ['exec-server.wire.lines'] },
+    {
+      name: 'one-line-per-piece',
+      caughtBy: ['exec-server.wire.lines'],
+      also: {
+        'exec-server.wire.blank-lines': 'its blank lines come in one piece',
+        'exec-server.end.input': 'the end of the handshake and the next request may come in one piece',
+      },
+    },
     { name: 'blank-lines-are-malformed', caughtBy: ['exec-server.wire.blank-lines'] },
     { name: 'stays-when-its-input-ends', caughtBy: ['exec-server.end.input'] },
   ],
