@@ -123,7 +123,10 @@ export const START_CHECKS: readonly Check<ExecSession>[] = [
     cites: ['exec-server.start.env'],
     run: inEach(async (client) => {
       const { output } = await client.run('p', '', { argv: ['/usr/bin/env'], env: { ONLY: 'this' } });
-      const names = output.trim().split('\n').filter((line) => !line.startsWith('PWD='));
+      const names = output
+        .trim()
+        .split('\n')
+        .filter((line) => !line.startsWith('PWD='));
       expectEqual(names, ['ONLY=this'], 'the output of env, but for PWD');
     }),
   },
