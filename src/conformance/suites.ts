@@ -35,4 +35,25 @@ export const SUITES: readonly SuiteEntry[] = [
     accepts: ['command', 'websocket'],
     load: async () => (await import('./host/suite.js')).HOST_SUITE,
   },
+  {
+    name: 'exec-server',
+    summary: 'an exec-server, on standard input and output or on a WebSocket',
+    accepts: ['command', 'websocket'],
+    settings: [
+      {
+        name: 'dialect',
+        value: 'name',
+        help: 'the dialect of the text, what clients of today speak, or both',
+        choices: ['first', 'later', 'both'],
+        fallback: 'first',
+      },
+      {
+        name: 'folder',
+        value: 'path',
+        help: 'a folder that processes of the target can write to, and that they share',
+        fallback: '/tmp',
+      },
+    ],
+    load: async () => (await import('./exec-server/suite.js')).EXEC_SERVER_SUITE,
+  },
 ];

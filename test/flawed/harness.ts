@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Outcome, runSuite, SUITES, type Target } from '../../src/conformance/index.js';
+import { type Outcome, type RunOptions, runSuite, SUITES, type Target } from '../../src/conformance/index.js';
 
 /** One mistake that a flawed program makes when it is told to. */
 export interface Flaw {
@@ -22,6 +22,8 @@ export interface FlawTable {
   /** Gives the program with that flaw, or without any. A command needs no `stop`. */
   readonly start: (flaw: string | undefined) => RunningTarget | Promise<RunningTarget>;
   readonly settings?: Readonly<Record<string, string>>;
+  /** The checks that are run, as `--only` takes them; all of them unless given. */
+  readonly only?: readonly string[];
   /** What one check may take: a flaw that is silence costs this much. */
   readonly limitMs?: number;
   readonly jobs?: number;
@@ -30,8 +32,13 @@ export interface FlawTable {
 /** How many flaws are tried at once: the machine has two cores, and every check starts a process. */
 const AT_ONCE = 2;
 const DEFAULT_LIMIT_MS = 4_000;
+/** What a check gets that failed without a reason and is tried again. */
+const PATIENT_LIMIT_MS = 30_000;
 /** For all checks of a suite against one flaw, the wait for its turn included. */
-const TEST_TIMEOUT_MS = 120_000;
+const TEST_TIMEOUT_MS = 600_000;
+
+/** Shared by all tables of a file. */
+const turn = turnstile(AT_ONCE);
 
 /** Tests that the program passes without a flaw, and that each flaw is caught by the checks that name it and by no other. */
 export function describeFlaws({
@@ -39,17 +46,22 @@ export function describeFlaws({
   flaws,
   start,
   settings = {},
+  only = [],
   limitMs = DEFAULT_LIMIT_MS,
   jobs = 2,
 }: FlawTable): void {
-  const turn = turnstile(AT_ONCE);
-
-  const failuresOf = (flaw: string | undefined): Promise<Map<string, string>> =>
+  const failuresOf = (flaw: string | undefined, explained: readonly string[] = []): Promise<Map<string, string>> =>
     turn(async () => {
       const { target, stop } = await start(flaw);
+      const run = async (options: RunOptions): Promise<Map<string, string>> =>
+        new Map((await runSuite(suite, target, { settings, ...options })).outcomes.flatMap(failed));
       try {
-        const { outcomes } = await runSuite(suite, target, { limitMs, settings, jobs });
-        return new Map(outcomes.flatMap(failed));
+        const failures = await run({ limitMs, only, jobs });
+        const unexplained = [...failures.keys()].filter((id) => !explained.includes(id));
+        if (unexplained.length === 0) return failures;
+        // A busy machine makes checks late. What fails for another reason fails again.
+        const again = await run({ limitMs: PATIENT_LIMIT_MS, only: unexplained, jobs: 1 });
+        return new Map([...failures].filter(([id]) => explained.includes(id) || again.has(id)));
       } finally {
         await stop?.();
       }
@@ -61,9 +73,9 @@ export function describeFlaws({
     });
 
     it.each(flaws)('catches the flaw $name with $caughtBy and nothing else', async ({ name, caughtBy, also = {} }) => {
-      const failures = await failuresOf(name);
-      const explained = new Set([...caughtBy, ...Object.keys(also)]);
-      const unexplained = [...failures].filter(([id]) => !explained.has(id));
+      const explained = [...caughtBy, ...Object.keys(also)];
+      const failures = await failuresOf(name, explained);
+      const unexplained = [...failures].filter(([id]) => !explained.includes(id));
       expect(Object.fromEntries(unexplained), 'checks that fail without reason').toEqual({});
       expect(
         caughtBy.filter((id) => !failures.has(id)),

@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto';
+import { NotApplicable } from '../check.js';
+import { expectThat } from '../expect.js';
+import type { ExecClient } from './client.js';
+import { BEAT_S, FOREVER_S, MAX_BEATS, NO_BEAT_S } from './limits.js';
+import type { ExecSession } from './session.js';
+
+/** A command that runs until it is ended. */
+export const FOREVER = `sleep ${FOREVER_S}`;
+
+/** Puts a text between quotes that a shell leaves alone. */
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A name that no other check uses, in the folder that processes share. */
+export function sharedFile(session: ExecSession): string {
+  return `${session.folder}/sallyport-conformance-${randomUUID()}`;
+}
+
+/** A script that gives signs of life in a file until it is ended. */
+export function heartbeat(file: string): string {
+  return `i=0; while [ $i -lt ${MAX_BEATS} ]; do echo . >> ${quote(file)}; i=$((i+1)); sleep ${BEAT_S}; done`;
+}
+
+/** Waits until a process that gives signs of life has begun to. */
+export async function beats(client: ExecClient, file: string): Promise<void> {
+  const script = `i=0; until [ -s ${quote(file)} ]; do i=$((i+1)); [ $i -gt 40 ] && exit 1; sleep ${BEAT_S}; done`;
+  const { code } = await client.run('see', script);
+  if (code !== 0)
+    throw new NotApplicable('processes of the target share no folder that they can write to: give --folder');
+}
+
+/** Waits until no more signs of life come, and fails when they do not end. Takes the file away. */
+export async function falls(client: ExecClient, file: string, who: string): Promise<void> {
+  const name = quote(file);
+  const look = `a=$(wc -c < ${name}); sleep ${NO_BEAT_S}; b=$(wc -c < ${name}); [ "$a" = "$b" ]`;
+  const script = `i=0; until ${look}; do i=$((i+1)); [ $i -gt 8 ] && exit 1; done; rm -f ${name}`;
+  const { code } = await client.run('watch', script);
+  expectThat(code === 0, `${who} to be ended`, 'it went on giving signs of life for three seconds');
+}
