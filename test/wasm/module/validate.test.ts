@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { inspectWasm, validateWasm } from '../../../src/wasm/index.js';
 import { branchTable, manyFunctions } from '../bombs.js';
-import { ASSEMBLYSCRIPT_GUEST, C_GUEST, failure, RUST_GUEST, ZIG_GUEST } from '../guests.js';
+import { ASSEMBLYSCRIPT_GUEST, C_GUEST, failure, GO_GUEST, RUST_GUEST, ZIG_GUEST } from '../guests.js';
 import { LOOP, start } from '../wasm-bytes.js';
 
 describe('validateWasm', () => {
-  it.each([C_GUEST, ZIG_GUEST, ASSEMBLYSCRIPT_GUEST, RUST_GUEST])('says that %s runs', async (path) => {
+  it.each([C_GUEST, ZIG_GUEST, ASSEMBLYSCRIPT_GUEST, RUST_GUEST, GO_GUEST])('says that %s runs', async (path) => {
     expect(await validateWasm(path)).toEqual(inspectWasm(readFileSync(path)));
   });
 
