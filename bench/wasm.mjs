@@ -1,5 +1,13 @@
-// The wasm boundary: our client with all its checks against the published client, with the same guest (C), in the same
-// runtime, in one run.
+// The wasm boundary against the published client `duplex-rpc`, in one run, in rounds that take turns.
+//
+//   published   as its user would run it: `spawn` with `stdio: ['pipe', 'pipe', 'inherit']`, `duplexFromSpawnedProcess`,
+//               `createApiClientFromDuplex`. No limits, no timeouts, no schemas of the user. Its child is our runner, as
+//               there is no other runtime that is always there; handle 3, on which that gets the module, is the only
+//               addition.
+//   sallyport   `openWasm` with its defaults: every check and limit on, the guest in a session of its own, behind `prlimit`,
+//               with the permission model of Node. Only the limits for frames and memory are raised, for the largest frame.
+//
+// Both sides run the same guest (C) in processes of their own that live for the whole run.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -18,13 +26,11 @@ const GUEST = path('../examples/wasm/c/guest.wasm');
 const MEBIBYTE = 1024 * 1024;
 const FRAME_BYTES = 64 * MEBIBYTE;
 
-/** The published client, which starts no process itself, on the runner of the built-in runtime. */
+/** The published client, which starts no process itself. */
 function published() {
   const child = spawn(process.execPath, ['--no-warnings', path('../dist/wasm/runtime/runner.cjs')], {
     stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
     env: {},
-    // As ours: a session of its own is scheduled as a group of its own on many machines.
-    detached: true,
   });
   child.stdio[3].end(readFileSync(GUEST));
   const definition = createRpcFunctionDefinition({ params: (params) => params, decodeResult: (result) => result });
@@ -143,8 +149,9 @@ let spares = await openWasm(GUEST, { warm: 1 });
 const settle = () => new Promise((resolve) => setTimeout(resolve, 300));
 await settle();
 // Only the reply is timed: the next spare is started, and waited for, outside.
+const SPARE_ROUNDS = 15;
 const timings = [];
-for (let round = 0; round < 7; round += 1) {
+for (let round = 0; round < SPARE_ROUNDS; round += 1) {
   const before = performance.now();
   await spares.call.add([1, 2]);
   timings.push(performance.now() - before);
@@ -171,6 +178,6 @@ report();
 timings.sort((a, b) => a - b);
 if (!process.argv.includes('--json')) {
   console.log(
-    `\nfirst reply from a warm spare: median ${timings[3].toFixed(2)} ms, best ${timings[0].toFixed(2)} ms of ${timings.length}`,
+    `\nfirst reply from a warm spare: median ${timings[SPARE_ROUNDS >> 1].toFixed(2)} ms, best ${timings[0].toFixed(2)} ms of ${timings.length}`,
   );
 }

@@ -1,11 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { Command, Option } from 'commander';
 import type { ToolDefinition } from '../capabilities/index.js';
 import { isSallyportError } from '../errors/index.js';
-import { createSink, inspectWasm, type ModuleReport, openWasm, type RuntimeName } from '../wasm/index.js';
+import { createSink, type ModuleReport, openWasm, type RuntimeName, validateWasm } from '../wasm/index.js';
 import { parseJson, printable, type WireValue } from '../wire/index.js';
 import { checkIsolation } from './check-isolation.js';
 import { CliError, EXIT } from './exit.js';
@@ -68,11 +67,11 @@ function inspectCommand(): Command {
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',
-      '\nExit code 0 means that it will run.\n\nExample:\n  $ sallyport wasm inspect guest.wasm --json | jq .sha256\n',
+      '\nIt is compiled in a process of its own; nothing of it runs. Exit code 0 means that it will run.\n\nExample:\n  $ sallyport wasm inspect guest.wasm --json | jq .sha256\n',
     )
     .exitOverride()
     .action(async (file: string, flags: { readonly json?: true }) => {
-      const report = inspectWasm(await readModule(file));
+      const report = await validateWasm(file).catch(explain(file));
       process.stdout.write(`${flags.json === true ? JSON.stringify(report, undefined, 2) : describe(file, report)}\n`);
       process.exitCode = report.runs ? EXIT.ok : EXIT.failure;
     });
@@ -83,20 +82,15 @@ async function callFunction(file: string, name: string, json: string | undefined
   const memoryBytes = parseSize(flags.memory ?? '256MB');
   const streams = flags.streamField ?? (flags.stream === true ? ['stream'] : []);
   const params = await readParams(json);
-  const bytes = await readModule(file);
   await checkIsolation(flags.isolation);
   const grant = flags.grant === undefined ? undefined : await loadGrant(flags.grant);
-  const client = await openWasm(bytes, {
+  const client = await openWasm(file, {
     limits: { memoryBytes },
     timeoutMs,
     runtime: flags.runtime,
     level: flags.isolation,
     ...(grant === undefined ? {} : { grant }),
-  }).catch((error: unknown) => {
-    if (isSallyportError(error) && /^WASM_(MODULE|RUNTIME)_/.test(error.code))
-      throw new CliError(`${file}: ${error.message} (${error.code})`);
-    throw error;
-  });
+  }).catch(explain(file));
   try {
     const printing: Promise<void>[] = [];
     const call = client.call[name];
@@ -143,10 +137,13 @@ function toJson(value: unknown): string {
   return (plain ?? 'null').replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069\ufeff]/g, (unit) => printable(unit));
 }
 
-async function readModule(file: string): Promise<Uint8Array> {
-  return readFile(file).catch((error: unknown) => {
-    throw new CliError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-  });
+/** Names the file when it is at fault, which then is a mistake on the command line. */
+function explain(file: string): (error: unknown) => never {
+  return (error) => {
+    if (isSallyportError(error) && /^WASM_(MODULE|RUNTIME)_/.test(error.code))
+      throw new CliError(`${file}: ${error.message} (${error.code})`);
+    throw error;
+  };
 }
 
 async function readParams(json: string | undefined): Promise<unknown> {

@@ -5,6 +5,8 @@ import { SallyportError } from '../errors/index.js';
 export interface InputStream {
   /** Resolves when the kernel has taken all of it: wait for that, and a slow child slows its writer. */
   write(bytes: Uint8Array): Promise<void>;
+  /** The same, but returns nothing when the kernel has taken all of it already, which costs no promise. */
+  writeNow(bytes: Uint8Array): void | Promise<void>;
   /** Ends the input: closes a pipe, types the end-of-file character into a terminal. */
   end(): Promise<void>;
 }
@@ -25,6 +27,8 @@ export class PipeInput implements InputStream {
   readonly #writable: Writable;
   readonly #queueBytes: number;
 
+  #waiters: ((error: Error | null | undefined) => void)[] = [];
+
   constructor(writable: Writable, queueBytes: number) {
     this.#writable = writable;
     this.#queueBytes = queueBytes;
@@ -33,14 +37,24 @@ export class PipeInput implements InputStream {
   }
 
   write(bytes: Uint8Array): Promise<void> {
-    const waiting = this.#writable.writableLength;
-    if (!this.#writable.writable) return Promise.reject(inputClosed());
-    // A single write larger than the queue is fine while nothing else waits.
-    if (waiting > 0 && waiting + bytes.length > this.#queueBytes) {
-      return Promise.reject(inputBacklog(waiting, this.#queueBytes));
-    }
+    const refusal = this.#refusal(bytes.length);
+    if (refusal !== undefined) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
       this.#writable.write(bytes, (error) => {
+        if (error) reject(inputClosed(error));
+        else resolve();
+      });
+    });
+  }
+
+  writeNow(bytes: Uint8Array): void | Promise<void> {
+    const refusal = this.#refusal(bytes.length);
+    if (refusal !== undefined) return Promise.reject(refusal);
+    this.#writable.write(bytes, this.#written);
+    // A stream hands over what it can at once, and counts what is left.
+    if (this.#writable.writableLength === 0 && this.#writable.errored === null) return;
+    return new Promise((resolve, reject) => {
+      this.#waiters.push((error) => {
         if (error) reject(inputClosed(error));
         else resolve();
       });
@@ -54,5 +68,21 @@ export class PipeInput implements InputStream {
       this.#writable.once('close', resolve);
       this.#writable.end(() => resolve());
     });
+  }
+
+  /** Whoever waits hears when nothing is left, or of the first failure. */
+  readonly #written = (error?: Error | null): void => {
+    if (this.#waiters.length === 0 || (!error && this.#writable.writableLength > 0)) return;
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter(error);
+  };
+
+  #refusal(size: number): SallyportError | undefined {
+    const waiting = this.#writable.writableLength;
+    if (!this.#writable.writable) return inputClosed();
+    // A single write larger than the queue is fine while nothing else waits.
+    if (waiting > 0 && waiting + size > this.#queueBytes) return inputBacklog(waiting, this.#queueBytes);
+    return undefined;
   }
 }

@@ -74,6 +74,10 @@ export class TerminalInput implements InputStream {
     });
   }
 
+  writeNow(bytes: Uint8Array): Promise<void> {
+    return this.write(bytes);
+  }
+
   end(): Promise<void> {
     return this.write(END_OF_FILE_CHARACTER);
   }

@@ -8,8 +8,8 @@ import {
   type ToolProvider,
 } from '../capabilities/index.js';
 import { SallyportError } from '../errors/index.js';
-import type { Answer, IncomingCall, SessionOptions } from './session/session.js';
-import { isCallbackName } from './session/session.js';
+import { isCallbackName } from './session/ids.js';
+import type { Answer, IncomingCall, SessionOptions } from './session/types.js';
 
 /** What a granted function is told about the call it answers: as any tool, plus the streams and calls of its session. */
 export interface DuplexContext extends ToolContext, Pick<IncomingCall, 'receive' | 'send' | 'call' | 'notify'> {}

@@ -32,6 +32,7 @@ export {
 } from './messages.js';
 export { inspectWasm, type ModuleProblem, type ModuleReport } from './module/inspect.js';
 export type { SizeRange, WasmExport, WasmImport } from './module/sections.js';
+export { type ValidateWasmOptions, validateWasm } from './module/validate.js';
 export type { EnforcedLimits, RuntimeReport, WasmRuntime } from './runtime/runtime.js';
 export {
   type DuplexServer,

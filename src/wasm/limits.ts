@@ -16,6 +16,8 @@ export interface WasmLimits {
   readonly tableElements: number;
   /** Largest module. 64 MiB holds a Go or Python runtime; it is kept in memory once per client. */
   readonly moduleBytes: number;
+  /** Imports, exports and tables of a module, each. Programs have dozens; every one becomes an object of the host. */
+  readonly moduleEntries: number;
   /** From the start of the process until the module has been instantiated, where the runtime can tell. */
   readonly startTimeoutMs: number;
   /** Received chunks that wait for their consumers, all streams together. Beyond it the pipe is not read. */
@@ -46,6 +48,7 @@ export const DEFAULT_LIMITS: WasmLimits = {
   memoryBytes: 256 * MIB,
   tableElements: 1_000_000,
   moduleBytes: 64 * MIB,
+  moduleEntries: 10_000,
   startTimeoutMs: 10_000,
   streamBufferBytes: 4 * MIB,
   stallMs: 10_000,
@@ -65,6 +68,9 @@ export const MAX_ID_CHARS = 1_024;
 
 /** Longest function name. */
 export const MAX_NAME_CHARS = 256;
+
+/** Longest name of an import or export, in bytes: what V8 takes. */
+export const MAX_MODULE_NAME_BYTES = 100_000;
 
 /** Longest error text that is taken from the guest. */
 export const MAX_ERROR_CHARS = 2_000;

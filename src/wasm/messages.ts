@@ -86,12 +86,17 @@ export function readMessage(value: WireValue): Message {
   throw new SallyportError('WASM_MESSAGE_INVALID', `a message does not fit the protocol: ${checked.problem}`);
 }
 
+/** The fields of a message before anything is known about them. */
+export interface MessageFields {
+  readonly [name: string]: WireValue | undefined;
+}
+
 /** The one place where the checks below become a type. */
-function isMessage(value: WireMap): value is WireMap & Message {
+export function isMessage(value: MessageFields): value is MessageFields & Message {
   return problemOf(value) === undefined;
 }
 
-function problemOf(value: WireMap): string | undefined {
+function problemOf(value: MessageFields): string | undefined {
   const { id } = value;
   if (typeof id !== 'string') return `\`id\` is ${kindOf(id)} instead of a string`;
   if (id.length === 0 || id.length > MAX_ID_CHARS)
@@ -114,7 +119,7 @@ function problemOf(value: WireMap): string | undefined {
   }
 }
 
-function callProblem({ functionName, expectsResponse }: WireMap): string | undefined {
+function callProblem({ functionName, expectsResponse }: MessageFields): string | undefined {
   if (typeof functionName !== 'string') return `\`functionName\` is ${kindOf(functionName)} instead of a string`;
   if (functionName.length > MAX_NAME_CHARS) return `\`functionName\` has more than ${MAX_NAME_CHARS} characters`;
   if (expectsResponse === undefined || typeof expectsResponse === 'boolean') return undefined;

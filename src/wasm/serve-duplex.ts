@@ -1,11 +1,13 @@
 import type { Duplex, Readable, Writable } from 'node:stream';
 import type { ToolDefinitions, ToolProvider } from '../capabilities/index.js';
 import { SallyportError } from '../errors/index.js';
-import { type CloseReason, decodeMessagePack, encodeFrame, frameTransport, type WireValue } from '../wire/index.js';
+import { type CloseReason, encodeFrame, frameTransport, type WireValue } from '../wire/index.js';
+import { decodeMessage } from './decode-message.js';
 import { grantTools, providerOf } from './grant.js';
 import { completeLimits, type WasmLimits } from './limits.js';
-import { type Message, type OutgoingMessage, readMessage } from './messages.js';
-import { type CallLimits, DuplexSession } from './session/session.js';
+import type { Message, OutgoingMessage } from './messages.js';
+import { DuplexSession } from './session/session.js';
+import type { CallLimits } from './session/types.js';
 
 /** Where frames come from and go to: a socket, or standard input and output. */
 export type DuplexStream = Duplex | { readonly readable: Readable; readonly writable: Writable };
@@ -39,7 +41,7 @@ export function serveDuplex<
   const transport = frameTransport<{ readonly message: Message; readonly bytes: number }, OutgoingMessage>({
     readable,
     writable,
-    decode: (payload) => ({ message: readMessage(decodeMessagePack(payload, budget)), bytes: payload.length }),
+    decode: (payload) => ({ message: decodeMessage(payload, budget), bytes: payload.length }),
     encode: (message) => encodeFrame(message, budget),
     limits: {
       maxFrameBytes: limits.frameBytes,

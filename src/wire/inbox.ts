@@ -47,8 +47,19 @@ export class Inbox<In> {
 
   push(message: In): void {
     if (this.#finishing || this.#closed) return;
-    this.#queue.push(message);
-    this.#drain();
+    if (this.#draining || this.#held || this.waiting > 0 || this.#messageHandlers.size === 0) {
+      this.#queue.push(message);
+      this.#drain();
+      return;
+    }
+    // Nothing is before it: it goes to the handlers without a stop in the queue.
+    this.#draining = true;
+    try {
+      this.#deliver(message);
+    } finally {
+      this.#draining = false;
+    }
+    if (this.#held || this.waiting > 0 || this.#isEnding()) this.#drain();
   }
 
   onMessage(handler: MessageHandler<In>): Unsubscribe {
@@ -88,6 +99,11 @@ export class Inbox<In> {
     this.#queue = [];
     this.#head = 0;
     this.#settle();
+  }
+
+  /** Asked after a handler, which may have ended it. */
+  #isEnding(): boolean {
+    return this.#finishing !== undefined;
   }
 
   #settle(): void {

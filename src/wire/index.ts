@@ -36,7 +36,7 @@ export {
 } from './listen-address.js';
 export { memoryPair } from './memory-pair.js';
 export type { MessageDecoder } from './message-decoder.js';
-export { decodeMessagePack } from './msgpack/decode.js';
+export { decodeFields, decodeMessagePack } from './msgpack/decode.js';
 export type { DecodeBudget } from './msgpack/decode-budget.js';
 export { type EncodeOptions, encodeFrame, encodeMessagePack } from './msgpack/encode.js';
 export type { WireMap, WireValue } from './msgpack/wire-value.js';

@@ -86,6 +86,13 @@ describe('sallyport wasm', () => {
       memory: { initial: expect.any(Number) },
     });
     expect(bad).toMatchObject({ code: 1, stdout: expect.stringContaining('WASM_MODULE_COMPONENT') });
+    // A command whose one function drops what is not there: only a compiler sees it.
+    const invalid = Buffer.from(
+      '0061736d01000000010401600000030201000503010001071302066d656d6f72790200065f737461727400000a050103001a0b',
+      'hex',
+    );
+    const body = await sallyport(['wasm', 'inspect', file('invalid.wasm', invalid)]);
+    expect(body).toMatchObject({ code: 1, stdout: expect.stringMatching(/^runs\s+no\n.*WASM_START_FAILED/m) });
   });
 });
 

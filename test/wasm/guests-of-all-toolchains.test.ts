@@ -6,6 +6,7 @@ import {
   collect,
   failure,
   from,
+  GO_GUEST,
   NONBLOCKING_GUEST,
   open,
   RUST_GUEST,
@@ -18,6 +19,7 @@ describe.each([
   ['Zig', ZIG_GUEST],
   ['AssemblyScript', ASSEMBLYSCRIPT_GUEST],
   ['Rust', RUST_GUEST],
+  ['Go', GO_GUEST],
 ])('a guest in %s', (_language, file) => {
   it('runs every part of the protocol', async () => {
     const { client, events } = await open(file, { grant: { upper: (text) => String(text).toUpperCase() } });
@@ -50,6 +52,7 @@ describe.each([
 describe.each([
   ['polls a clock and its input', C_GUEST],
   ['reads without blocking', NONBLOCKING_GUEST],
+  ['has the runtime of Go', GO_GUEST],
 ])('a guest that %s', (_how, file) => {
   it('answers others while it sleeps, and wakes up without being spoken to', async () => {
     const { client } = await open(file);

@@ -11,6 +11,7 @@ export const MISBEHAVE = guest('c/misbehave.wasm');
 export const ZIG_GUEST = guest('zig/guest.wasm');
 export const ASSEMBLYSCRIPT_GUEST = guest('assemblyscript/guest.wasm');
 export const RUST_GUEST = guest('rust/guest.wasm');
+export const GO_GUEST = guest('go/guest.wasm');
 
 type Options = OpenWasmOptions<AnyFunctions, Record<string, unknown>, Record<string, unknown>>;
 

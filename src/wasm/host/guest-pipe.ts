@@ -2,7 +2,6 @@ import { SallyportError } from '../../errors/index.js';
 import type { InputStream, OutputStream } from '../../sandbox/index.js';
 import {
   type CloseReason,
-  decodeMessagePack,
   encodeFrame,
   FRAME_HEADER_BYTES,
   FrameDecoder,
@@ -11,8 +10,9 @@ import {
   type Transport,
   type Unsubscribe,
 } from '../../wire/index.js';
+import { decodeMessage } from '../decode-message.js';
 import type { WasmLimits } from '../limits.js';
-import { type Message, type OutgoingMessage, readMessage } from '../messages.js';
+import type { Message, OutgoingMessage } from '../messages.js';
 
 /** A message and its size on the wire. */
 export interface Received {
@@ -136,13 +136,18 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
     }
     this.#outgoing = [];
     const bytes = batch.length === 1 ? first : Buffer.concat(batch);
-    this.#writing = true;
     this.#transferred += bytes.length;
-    this.#input.write(bytes).then(
+    const taken = this.#input.writeNow(bytes);
+    if (taken === undefined) {
+      this.#taken(bytes.length);
+      if (this.#inbox.closeReason !== undefined) this.#flush();
+      return;
+    }
+    this.#writing = true;
+    taken.then(
       () => {
         this.#writing = false;
-        this.#waiting -= bytes.length;
-        if (this.#waiting < SEND_HIGH_WATER_BYTES) this.#release();
+        this.#taken(bytes.length);
         this.#flush();
       },
       () => {
@@ -152,6 +157,11 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
       },
     );
   };
+
+  #taken(size: number): void {
+    this.#waiting -= size;
+    if (this.#releaseDrained !== undefined && this.#waiting < SEND_HIGH_WATER_BYTES) this.#release();
+  }
 
   #receive(chunk: Buffer): void {
     if (this.#inbox.closeReason !== undefined) return;
@@ -172,7 +182,7 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
       this.#onFirstFrame = undefined;
     }
     this.#transferred += bytes + FRAME_HEADER_BYTES;
-    this.#inbox.push({ message: readMessage(decodeMessagePack(payload, this.#budget)), bytes });
+    this.#inbox.push({ message: decodeMessage(payload, this.#budget), bytes });
   };
 
   /**

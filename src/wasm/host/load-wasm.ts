@@ -1,9 +1,9 @@
 import type { InputStream, OutputStream, Spawner } from '../../sandbox/index.js';
 import { completeLimits, type WasmLimits } from '../limits.js';
 import { checkModule, type ModuleReport } from '../module/inspect.js';
+import { loadModule } from '../module/load.js';
 import { builtInRuntime } from '../runtime/built-in.js';
 import type { RuntimeReport } from '../runtime/runtime.js';
-import { load } from './open-wasm.js';
 import { StderrTail } from './stderr-tail.js';
 
 export interface LoadWasmOptions {
@@ -47,7 +47,7 @@ export async function loadWasm(
   options: LoadWasmOptions = {},
 ): Promise<WasmModule> {
   const limits = completeLimits(options.limits);
-  const bytes = await load(pathOrBytes, limits);
+  const bytes = await loadModule(pathOrBytes, limits);
   const report = checkModule(bytes, limits, undefined);
   const runtime = await builtInRuntime(bytes, limits, options.level ?? 'process');
   return {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import type { Tool, ToolDefinitions, ToolProvider } from '../../capabilities/index.js';
 import { SallyportError } from '../../errors/index.js';
 import { confiningSpawner, DEFAULT_SEARCH_PATH, type Spawner } from '../../sandbox/index.js';
@@ -15,6 +14,7 @@ import {
 import { grantTools, providerOf } from '../grant.js';
 import { CALL_TIMEOUT_MS, completeLimits, type WasmLimits } from '../limits.js';
 import { checkModule, type ModuleReport } from '../module/inspect.js';
+import { loadModule } from '../module/load.js';
 import { builtInRuntime } from '../runtime/built-in.js';
 import { externalRuntime } from '../runtime/external.js';
 import type { RuntimeReport, WasmRuntime } from '../runtime/runtime.js';
@@ -89,7 +89,7 @@ export async function openWasm<
   const limits = completeLimits(options.limits);
   const functions = options.functions === undefined ? undefined : compileFunctions(options.functions);
   const grant = options.grant === undefined ? () => undefined : grantTools(providerOf(options.grant));
-  const bytes = await load(pathOrBytes, limits);
+  const bytes = await loadModule(pathOrBytes, limits);
   const module = checkModule(bytes, limits, options.sha256);
   const runtime = await chooseRuntime(bytes, limits, options);
   const spawner = options.spawner ?? confiningSpawner(wasmRoomPolicy(runtime.files));
@@ -218,18 +218,6 @@ function methods<Methods>(
     getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }),
   };
   return new Proxy(Object.create(null), handler);
-}
-
-/** Reads a module. */
-export async function load(pathOrBytes: string | URL | Uint8Array, limits: WasmLimits): Promise<Uint8Array> {
-  // A copy: what was checked must be what runs, whatever its owner does to the original.
-  if (pathOrBytes instanceof Uint8Array) return Uint8Array.from(pathOrBytes.subarray(0, limits.moduleBytes + 1));
-  try {
-    return await readFile(pathOrBytes);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new SallyportError('WASM_MODULE_UNREADABLE', `the module cannot be read: ${reason}`, {}, { cause: error });
-  }
 }
 
 function chooseRuntime(

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type ErrorCode, SallyportError } from '../../errors/index.js';
 import { printable } from '../../wire/index.js';
 import { completeLimits, PAGE_BYTES, type WasmLimits } from '../limits.js';
-import { Malformed, readSections, type SizeRange, type WasmExport, type WasmImport } from './sections.js';
+import { Malformed, readSections, type SizeRange, Unsupported, type WasmExport, type WasmImport } from './sections.js';
 
 /** Why a module cannot run. */
 export interface ModuleProblem {
@@ -39,7 +39,10 @@ const EMPTY = {
   startFunction: false,
 } satisfies ReturnType<typeof readSections>;
 
-/** Looks at a module without compiling it: what it is, what it wants, and whether it will run within the limits. */
+/**
+ * Looks at a module without compiling it: what it is, what it wants, and whether its edges let it run within the limits.
+ * `validateWasm` also says whether its functions do.
+ */
 export function inspectWasm(bytes: Uint8Array, limits: Partial<WasmLimits> = {}): ModuleReport {
   const bounds = completeLimits(limits);
   const problems: ModuleProblem[] = [];
@@ -57,11 +60,12 @@ export function inspectWasm(bytes: Uint8Array, limits: Partial<WasmLimits> = {})
     problems.push(problem('WASM_MODULE_INVALID', `the file is not a WebAssembly module: ${guess(bytes)}`));
   } else {
     try {
-      sections = readSections(bytes);
+      sections = readSections(bytes, bounds.moduleEntries);
       problems.push(...edgeProblems(sections, bounds));
     } catch (error) {
-      if (!(error instanceof Malformed)) throw error;
-      problems.push(problem('WASM_MODULE_INVALID', `the module is damaged: ${printable(error.message)}`));
+      if (!(error instanceof Malformed || error instanceof Unsupported)) throw error;
+      const verdict = error instanceof Malformed ? 'the module is damaged' : 'the module cannot be used';
+      problems.push(problem('WASM_MODULE_INVALID', `${verdict}: ${printable(error.message)}`));
     }
   }
   const [pages] = sections.memories;

@@ -1,5 +1,10 @@
+import { MAX_MODULE_NAME_BYTES } from '../limits.js';
+
 /** A module that does not follow the binary format. */
 export class Malformed extends Error {}
+
+/** A module that follows the format and asks for more than any runtime here gives. */
+export class Unsupported extends Error {}
 
 export interface WasmImport {
   readonly module: string;
@@ -29,10 +34,12 @@ export interface Sections {
 }
 
 const HEADER_BYTES = 8;
-const SECTION = { import: 2, function: 3, table: 4, memory: 5, export: 7, start: 8 } as const;
+const SECTION = { custom: 0, import: 2, function: 3, table: 4, memory: 5, export: 7, start: 8 } as const;
 const KINDS = ['function', 'table', 'memory', 'global', 'tag'] as const;
 const FLAG_MAXIMUM = 1;
+const FLAG_SHARED = 2;
 const FLAG_64_BIT = 4;
+const FLAG_PAGE_SIZE = 8;
 const EXPLICIT_INITIALISER = 0x40;
 
 const text = new TextDecoder('utf-8', { fatal: true });
@@ -80,6 +87,13 @@ class Reader {
     return count;
   }
 
+  /** The same for entries that each become an object here. */
+  entries(most: number, what: string): number {
+    const count = this.count();
+    if (count > most) throw new Unsupported(`it has ${count} ${what}, over the limit of ${most}`);
+    return count;
+  }
+
   part(length: number): Reader {
     if (length > this.#end - this.at) throw new Malformed(`${length} bytes are missing behind byte ${this.at}`);
     const part = new Reader(this.#bytes, this.at, this.at + length);
@@ -91,6 +105,9 @@ class Reader {
     const length = this.uint();
     const { at } = this;
     this.part(length);
+    if (length > MAX_MODULE_NAME_BYTES) {
+      throw new Unsupported(`a name has ${length} bytes, over the limit of ${MAX_MODULE_NAME_BYTES}`);
+    }
     try {
       return text.decode(this.#bytes.subarray(at, at + length));
     } catch {
@@ -100,7 +117,11 @@ class Reader {
 
   range(): SizeRange {
     const flags = this.byte();
-    if ((flags & FLAG_64_BIT) !== 0) throw new Malformed('it uses 64-bit memory, which no runtime here grants');
+    if ((flags & FLAG_64_BIT) !== 0) throw new Unsupported('it uses 64-bit memory, which no runtime here grants');
+    if ((flags & FLAG_SHARED) !== 0)
+      throw new Unsupported('it uses shared memory (threads), which no runtime here grants');
+    if ((flags & FLAG_PAGE_SIZE) !== 0)
+      throw new Unsupported('it uses pages of its own size, which no runtime here grants');
     const initial = this.uint();
     return { initial, maximum: (flags & FLAG_MAXIMUM) === 0 ? undefined : this.uint() };
   }
@@ -112,24 +133,35 @@ class Reader {
   }
 }
 
-/** Reads the sections of a core module, by their headers and edges only. Throws `Malformed`. */
-export function readSections(bytes: Uint8Array): Sections {
+/** Sections whose entries are read, and what these are. */
+const READ: ReadonlyMap<number, string> = new Map([
+  [SECTION.import, 'imports'],
+  [SECTION.table, 'tables'],
+  [SECTION.memory, 'memories'],
+  [SECTION.export, 'exports'],
+]);
+
+/** Reads the sections of a core module, by their headers and edges only. Throws `Malformed` or `Unsupported`. */
+export function readSections(bytes: Uint8Array, most: number): Sections {
   const imports: WasmImport[] = [];
   const exports: WasmExport[] = [];
   const memories: SizeRange[] = [];
   const tables: SizeRange[] = [];
   let functions = 0;
   let startFunction = false;
+  const seen = new Set<number>();
   const reader = new Reader(bytes, HEADER_BYTES, bytes.length);
   while (!reader.done) {
     const id = reader.byte();
     const section = reader.part(reader.uint());
+    if (id === SECTION.custom) continue;
+    if (seen.has(id)) throw new Malformed(`section ${id} comes twice`);
+    seen.add(id);
     if (id === SECTION.start) startFunction = true;
-    if (id !== SECTION.import && id !== SECTION.table && id !== SECTION.memory && id !== SECTION.export) {
-      if (id === SECTION.function) functions = section.count();
-      continue;
-    }
-    for (let left = section.count(); left > 0; left -= 1) {
+    if (id === SECTION.function) functions = section.count();
+    const what = READ.get(id);
+    if (what === undefined) continue;
+    for (let left = section.entries(id === SECTION.memory ? 1 : most, what); left > 0; left -= 1) {
       if (id === SECTION.import) imports.push(readImport(section));
       else if (id === SECTION.memory) memories.push(section.range());
       else if (id === SECTION.export) exports.push(readExport(section));

@@ -15,8 +15,13 @@ const MAX_CONTROL_BYTES = 16 * 1024;
 const STAGES = ['compile', 'link', 'start', 'run'] as const;
 
 /** The runtime that is always there: `node` itself, with a WASI of our own, its permission model on and nothing inherited. */
-export async function builtInRuntime(bytes: Uint8Array, limits: WasmLimits, level: string): Promise<WasmRuntime> {
-  const argv = [process.execPath, ...flags(limits, bytes.length), RUNNER];
+export async function builtInRuntime(
+  bytes: Uint8Array,
+  limits: WasmLimits,
+  level: string,
+  purpose: 'run' | 'compile' = 'run',
+): Promise<WasmRuntime> {
+  const argv = [process.execPath, ...flags(limits, bytes.length), RUNNER, purpose];
   let kernel: SpawnLimits = { dataBytes: limits.memoryBytes + RUNTIME_OVERHEAD_BYTES };
   let processMemory = `${kernel.dataBytes} bytes, by the kernel`;
   const request = () =>

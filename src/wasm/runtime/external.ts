@@ -163,7 +163,8 @@ function externalProgram({
 async function askVersion(spawner: Spawner, file: string, tool: Tool): Promise<string> {
   const { exitCode, text } = await run(spawner, [file, ...tool.versionArgs]);
   if (exitCode !== 0) throw unavailable(tool.name, `${file} does not tell its version: ${printable(text.trim(), 200)}`);
-  const version = /\d+(\.\d+)*\S*/.exec(text)?.[0] ?? 'unknown';
+  // A build from a distribution may only call itself "dev".
+  const version = /\d+(\.\d+)*\S*/.exec(text)?.[0] ?? (/\S+/.exec(text)?.[0] || 'unknown');
   if (tool.minimum > 0 && !(Number.parseInt(version, 10) >= tool.minimum)) {
     throw unavailable(tool.name, `version ${printable(version, 40)} is older than ${tool.minimum}`);
   }

@@ -6,6 +6,8 @@
 //   {"event":"ready"}                          the module is instantiated, its start function has returned
 //   {"event":"failed","stage":…,"message":…}   it does not compile or link, or it trapped
 // The guest cannot write there: its handles are 0, 1 and 2.
+//
+// With the argument `compile` it ends where the module would be instantiated: nothing of it runs.
 const fs = require('node:fs');
 const { createWasi } = require('./wasi.cjs');
 
@@ -13,14 +15,20 @@ const CONTROL = 3;
 /** As a shell reports a program that aborted. */
 const TRAP_EXIT_CODE = 134;
 const MAX_MESSAGE_CHARS = 500;
+/** Holds most modules; it doubles for larger ones. */
+const FIRST_READ_BYTES = 1024 * 1024;
 
 function readModule() {
-  const chunks = [];
-  for (;;) {
-    const chunk = Buffer.allocUnsafeSlow(1024 * 1024);
-    const count = fs.readSync(CONTROL, chunk);
-    if (count === 0) return Buffer.concat(chunks);
-    chunks.push(chunk.subarray(0, count));
+  let bytes = Buffer.allocUnsafeSlow(FIRST_READ_BYTES);
+  for (let filled = 0; ; ) {
+    if (filled === bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(bytes.length * 2);
+      bytes.copy(larger);
+      bytes = larger;
+    }
+    const count = fs.readSync(CONTROL, bytes, filled, bytes.length - filled, null);
+    if (count === 0) return bytes.subarray(0, filled);
+    filled += count;
   }
 }
 
@@ -43,6 +51,11 @@ try {
   const module = new WebAssembly.Module(readModule());
   stage = 'link';
   const wasi = createWasi();
+  if (process.argv[2] === 'compile') {
+    const missing = WebAssembly.Module.imports(module).find(({ name }) => !Object.hasOwn(wasi.imports, name));
+    if (missing !== undefined) throw new Error(`WASI has no function ${missing.name}`);
+    process.exit(0);
+  }
   stage = 'start';
   const instance = new WebAssembly.Instance(module, { wasi_snapshot_preview1: wasi.imports });
   const { memory, _start: start } = instance.exports;

@@ -41,22 +41,17 @@ class StandardInput {
     return this.ring !== undefined && Atomics.load(this.header, ENDED) === 1;
   }
 
-  /** Fills vectors with what is there, after waiting for at least one byte or the end. */
-  read(targets) {
-    if (this.ring === undefined && this.start === this.end && !this.ended && targets[0].length >= BUFFER_BYTES) {
-      return this.readInto(targets[0]);
+  /** Puts up to `length` bytes into a target, after waiting for at least one byte or the end. */
+  read(target, start, length) {
+    if (this.ring === undefined && this.start === this.end && !this.ended && length >= BUFFER_BYTES) {
+      return this.readInto(target, start, length);
     }
     if (this.buffered() === 0) this.wait(Number.POSITIVE_INFINITY);
     if (this.start === this.end) this.take();
-    let total = 0;
-    for (const target of targets) {
-      const count = Math.min(target.length, this.end - this.start);
-      if (count === 0) break;
-      target.set(this.buffer.subarray(this.start, this.start + count));
-      this.start += count;
-      total += count;
-    }
-    return total;
+    const count = Math.min(length, this.end - this.start);
+    this.buffer.copy(target, start, this.start, this.start + count);
+    this.start += count;
+    return count;
   }
 
   /** Waits for input or its end, at most this many milliseconds. May return early. */
@@ -84,13 +79,13 @@ class StandardInput {
 
   fill() {
     this.start = 0;
-    this.end = this.readInto(this.buffer);
+    this.end = this.readInto(this.buffer, 0, BUFFER_BYTES);
   }
 
   /** One blocking read. A large one goes straight to where the guest wants it. */
-  readInto(target) {
+  readInto(target, start, length) {
     try {
-      const count = fs.readSync(0, target);
+      const count = fs.readSync(0, target, start, length, null);
       this.ended = count === 0;
       return count;
     } catch (error) {

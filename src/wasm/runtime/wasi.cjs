@@ -64,26 +64,26 @@ function createWasi() {
   let inputFlags = 0;
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
-  /** Growing replaces the buffer, so the views are looked up again wherever the guest may have run in between. */
+  /**
+   * Growing empties the old buffer, so the views are looked up again wherever the guest may have run in between. Asking the
+   * view is far cheaper than asking the memory.
+   */
   function refresh() {
-    if (memory === undefined || memory.buffer === bytes.buffer) return;
+    if (bytes.length > 0 || memory === undefined) return;
     bytes = new Uint8Array(memory.buffer);
     view = new DataView(memory.buffer);
   }
 
   const holds = (at, length) => at + length <= bytes.length;
 
-  /** Reads a list of vectors as views, or nothing when one lies outside of the memory. */
-  function vectors(at, count) {
-    if (count > MAX_VECTORS || !holds(at, count * IOVEC_BYTES)) return undefined;
-    const list = [];
+  /** Whether a list of vectors, and all that they point to, lies within the memory. */
+  function vectorsFit(at, count) {
+    if (count > MAX_VECTORS || !holds(at, count * IOVEC_BYTES)) return false;
     for (let index = 0; index < count; index += 1) {
       const start = view.getUint32(at + index * IOVEC_BYTES, true);
-      const length = view.getUint32(at + index * IOVEC_BYTES + 4, true);
-      if (!holds(start, length)) return undefined;
-      if (length > 0) list.push(bytes.subarray(start, start + length));
+      if (!holds(start, view.getUint32(at + index * IOVEC_BYTES + 4, true))) return false;
     }
-    return list;
+    return true;
   }
 
   /** Runs a function of preview 1 on fresh views. A pointer outside of the memory is the guest's fault, not ours. */
@@ -121,35 +121,70 @@ function createWasi() {
 
   const isOpen = (fd) => fd < open.length && open[fd];
 
-  // The two that a busy guest lives in: they check every bound themselves, and one vector costs no list.
-  function fdRead(fd, at, count, resultAt) {
+  // The two that a busy guest lives in. They check every bound themselves, and make no object per call: the one vector that
+  // nearly every program uses is a start and an end in its memory.
+  function fdRead(fd, listAt, listCount, resultAt) {
     refresh();
+    const at = listAt >>> 0;
+    const count = listCount >>> 0;
+    const to = resultAt >>> 0;
     if (fd !== 0 || !open[0]) return ERRNO.badf;
-    const targets = vectors(at >>> 0, count >>> 0);
-    if (targets === undefined || !holds(resultAt >>> 0, 4)) return ERRNO.fault;
-    if (targets.length === 0) return putU32(resultAt >>> 0, 0);
+    if (!vectorsFit(at, count) || !holds(to, 4)) return ERRNO.fault;
     if ((inputFlags & FLAG_NONBLOCK) !== 0 && !input.ready()) return ERRNO.again;
-    return putU32(resultAt >>> 0, input.read(targets));
+    let total = 0;
+    for (let index = 0; index < count; index += 1) {
+      const start = view.getUint32(at + index * IOVEC_BYTES, true);
+      const length = view.getUint32(at + index * IOVEC_BYTES + 4, true);
+      if (length === 0) continue;
+      // Only the first vector may wait: a read that has something returns it.
+      if (total > 0 && input.buffered() === 0) break;
+      const read = input.read(bytes, start, length);
+      total += read;
+      if (read < length) break;
+    }
+    view.setUint32(to, total, true);
+    return ERRNO.success;
   }
 
-  function fdWrite(fd, at, count, resultAt) {
+  function fdWrite(fd, listAt, listCount, resultAt) {
     refresh();
+    const at = listAt >>> 0;
+    const count = listCount >>> 0;
+    const to = resultAt >>> 0;
     if ((fd !== 1 && fd !== 2) || !open[fd]) return ERRNO.badf;
-    const sources = vectors(at >>> 0, count >>> 0);
-    if (sources === undefined || !holds(resultAt >>> 0, 4)) return ERRNO.fault;
-    const source = sources.length === 1 ? sources[0] : Buffer.concat(sources);
+    if (!vectorsFit(at, count) || !holds(to, 4)) return ERRNO.fault;
+    let total = 0;
     try {
-      writeAll(fd, source);
+      if (count === 1) {
+        total = view.getUint32(at + 4, true);
+        writeAll(fd, bytes, view.getUint32(at, true), total);
+      } else {
+        const gathered = gather(at, count);
+        total = gathered.length;
+        writeAll(fd, gathered, 0, total);
+      }
     } catch (error) {
       return error.code === 'EPIPE' ? ERRNO.pipe : ERRNO.io;
     }
-    return putU32(resultAt >>> 0, source.length);
+    view.setUint32(to, total, true);
+    return ERRNO.success;
   }
 
-  function writeAll(fd, source) {
-    for (let at = 0; at < source.length; ) {
+  /** Several vectors leave in one write, so that a frame stays whole on its way. */
+  function gather(at, count) {
+    const parts = [];
+    for (let index = 0; index < count; index += 1) {
+      const start = view.getUint32(at + index * IOVEC_BYTES, true);
+      parts.push(bytes.subarray(start, start + view.getUint32(at + index * IOVEC_BYTES + 4, true)));
+    }
+    return Buffer.concat(parts);
+  }
+
+  function writeAll(fd, source, start, length) {
+    const end = start + length;
+    for (let at = start; at < end; ) {
       try {
-        at += fs.writeSync(fd, source, at);
+        at += fs.writeSync(fd, source, at, end - at);
       } catch (error) {
         if (error.code !== 'EAGAIN') throw error;
         Atomics.wait(sleeper, 0, 0, 1);

@@ -13,6 +13,21 @@ export interface Specials {
   send(iterable: AsyncIterable<unknown>): string;
 }
 
+/** Tells at a glance that there is nothing to replace in a value: a scalar, or a list or plain map of scalars. */
+export function isFlat(value: unknown): boolean {
+  if (!isNested(value)) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return !value.some(isNested);
+  if (Object.getPrototypeOf(value) !== Object.prototype || Symbol.asyncIterator in value || 'write' in value)
+    return false;
+  for (const key in value) if (isNested(Reflect.get(value, key))) return false;
+  return true;
+}
+
+function isNested(value: unknown): boolean {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
 /**
  * Replaces functions, async iterables and sinks anywhere in a value by ids. A value without any is returned as it is, and
  * what is neither those nor plain is left for the encoder to refuse.

@@ -1,89 +1,20 @@
-import { messageOfThrown } from '../../capabilities/index.js';
-import { isSallyportError, SallyportError } from '../../errors/index.js';
+import { SallyportError } from '../../errors/index.js';
 import { printable, type WireValue } from '../../wire/index.js';
-import { MAX_ERROR_CHARS, REMEMBERED_IDS, type WasmLimits } from '../limits.js';
-import {
-  type FunctionCall,
-  functionCall,
-  functionError,
-  functionResponse,
-  MESSAGE_TYPE,
-  type Message,
-  notification,
-  type OutgoingMessage,
-} from '../messages.js';
-import { type Callback, extractSpecials } from './extract.js';
+import { MAX_ERROR_CHARS } from '../limits.js';
+import { type FunctionCall, functionCall, MESSAGE_TYPE, type Message, notification } from '../messages.js';
+import { Callbacks } from './callbacks.js';
+import { extractSpecials, isFlat, type Specials } from './extract.js';
+import { aborted, sendFailure, streamRefused, unknownId } from './failures.js';
+import { IdCounter, mentions } from './ids.js';
+import { IncomingCalls } from './incoming-calls.js';
+import { OutgoingCall, OutgoingCalls } from './outgoing-calls.js';
 import { ReceivedStreams } from './received-streams.js';
-import { RecentIds } from './recent-ids.js';
-import { SentStream } from './sent-stream.js';
+import { SentStreams } from './sent-streams.js';
 import { StreamQueue } from './stream-queue.js';
+import type { CallLimits, IncomingCall, SessionOptions, SessionPort } from './types.js';
 
-/** What a session does to the world. It knows no pipe, no process and no clock but these. */
-export interface SessionPort {
-  /** Sends a message; a promise asks to wait before more is streamed. Throws what the transport throws. */
-  send(message: OutgoingMessage): void | Promise<void>;
-  /** Milliseconds on a clock that never goes back. */
-  now(): number;
-  /** Asks that `check` is called at this time, or soon after. */
-  wake(at: number): void;
-  /** Says that something the peer waits for could not be sent: it cannot go on. */
-  broken(error: SallyportError): void;
-}
-
-/** One call from the peer, as a function sees it. */
-export interface IncomingCall {
-  readonly callId: string;
-  readonly functionName: string;
-  readonly params: WireValue | undefined;
-  /** Fires when the session ends. */
-  readonly signal: AbortSignal;
-  /** The chunks of a stream whose id came in `params`. */
-  receive(id: string): AsyncIterable<WireValue>;
-  /** Streams to an id that came in `params`; resolves when all was sent. */
-  send(id: string, chunks: AsyncIterable<unknown>): Promise<void>;
-  /** Calls a function of the peer: one it grants, or a callback whose id came in `params`. */
-  call(functionName: string, params?: unknown): Promise<WireValue | undefined>;
-  /** The same without an answer. */
-  notify(functionName: string, params?: unknown): void;
-}
-
-export type Answer = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: string };
-
-export interface SessionOptions {
-  readonly port: SessionPort;
-  readonly limits: WasmLimits;
-  /** Finds what the peer may call. Nothing means that it may not. */
-  readonly grant: (functionName: string) => ((call: IncomingCall) => Answer | Promise<Answer>) | undefined;
-  /** What a call to anything else is: a host ends its guest, a guest answers with an error. */
-  readonly onForbidden: 'violation' | 'error';
-}
-
-export interface CallLimits {
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
-}
-
-interface PendingCall {
-  readonly id: string;
-  readonly functionName: string;
-  readonly timeoutMs: number;
-  readonly deadline: number;
-  readonly resolve: (result: WireValue | undefined) => void;
-  readonly reject: (error: Error) => void;
-  callbacks: string[] | undefined;
-  received: StreamQueue[] | undefined;
-  sent: string[] | undefined;
-  /** Set once nobody waits for it any more; its answer is still expected. */
-  abandoned: boolean;
-  stopListening: (() => void) | undefined;
-}
-
-const CALLBACK_ID = /^cb_(0|[1-9]\d{0,15})$/;
-
-/** Tells whether a name could be taken for a callback of a call. */
-export function isCallbackName(name: string): boolean {
-  return CALLBACK_ID.test(name);
-}
+/** What the parameters of one message open. */
+type Opened = Pick<OutgoingCall, 'callbacks' | 'received' | 'sent'>;
 
 /**
  * One side of a duplex-rpc session: calls, callbacks and streams in both directions over one channel of messages. Both
@@ -93,33 +24,28 @@ export function isCallbackName(name: string): boolean {
  *
  * `receive` throws a SallyportError for a violation; whoever feeds it then ends the peer and calls `end`.
  *
- * Ids that this side issues: `c` calls, `cb_` callbacks, `r` streams it receives, `s` streams it sends. They count up, so
- * that an id which is no longer open but was issued once can be told from one that never was, without remembering any.
+ * Ids that this side issues: `c` calls, `cb_` callbacks, `r` streams it receives, `s` streams it sends.
  */
 export class DuplexSession {
   readonly #options: SessionOptions;
   readonly #port: SessionPort;
-  readonly #calls = new Map<string, PendingCall>();
-  readonly #callbacks = new Map<string, Callback>();
-  readonly #incoming = new Map<string, FunctionCall>();
-  readonly #recent = new RecentIds(REMEMBERED_IDS);
+  readonly #callbacks = new Callbacks();
+  readonly #calls = new OutgoingCalls();
+  readonly #incoming: IncomingCalls;
   readonly #received: ReceivedStreams;
-  readonly #sent = new Map<string, SentStream>();
+  readonly #receivedIds = new IdCounter('r');
+  readonly #sent: SentStreams;
   readonly #abort = new AbortController();
-  #nextCall = 0;
-  #nextCallback = 0;
-  #nextReceived = 0;
-  #nextSent = 0;
   #wakeAt = Number.POSITIVE_INFINITY;
-  #room: Promise<void> | undefined;
-  #releaseRoom: (() => void) | undefined;
-  #roomSince: number | undefined;
   #ended: ((fault: string) => Error) | undefined;
 
   constructor(options: SessionOptions) {
+    const { port, limits } = options;
     this.#options = options;
-    this.#port = options.port;
-    this.#received = new ReceivedStreams(options.limits, () => this.#port.now());
+    this.#port = port;
+    this.#incoming = new IncomingCalls(options, this.#callbacks, (message) => this.#present(message));
+    this.#received = new ReceivedStreams(limits, () => port.now());
+    this.#sent = new SentStreams(port, limits);
   }
 
   /** How many calls, callbacks and streams are under way. */
@@ -133,72 +59,46 @@ export class DuplexSession {
   }
 
   /** Calls a function of the peer. */
-  call(
-    functionName: string,
-    params: unknown,
-    { timeoutMs = Number.POSITIVE_INFINITY, signal }: CallLimits = {},
-  ): Promise<WireValue | undefined> {
+  call(functionName: string, params: unknown, limits: CallLimits = {}): Promise<WireValue | undefined> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended(functionName));
-    if (signal?.aborted === true) return Promise.reject(aborted(functionName));
+    if (limits.signal?.aborted === true) return Promise.reject(aborted(functionName));
     return new Promise((resolve, reject) => {
+      const { timeoutMs = Number.POSITIVE_INFINITY, signal } = limits;
       const deadline = this.#port.now() + timeoutMs;
-      const call: PendingCall = {
-        id: `c${this.#nextCall++}`,
-        functionName,
-        timeoutMs,
-        deadline,
-        resolve,
-        reject,
-        callbacks: undefined,
-        received: undefined,
-        sent: undefined,
-        abandoned: false,
-        stopListening: undefined,
-      };
+      const call = new OutgoingCall({ id: this.#calls.issue(), functionName, timeoutMs, deadline }, resolve, reject);
       try {
-        this.#start(call, params);
+        const wire = isFlat(params) ? params : this.#open(params, call);
+        void this.#port.send(functionCall(call.id, functionName, wire));
       } catch (error) {
-        reject(error);
+        this.#undo(call);
+        reject(sendFailure(error, functionName));
         return;
       }
+      this.#calls.add(call);
+      if (call.sent !== undefined) this.#startAll(call.sent);
       if (deadline < this.#wakeAt) this.#wake(deadline);
-      if (signal === undefined) return;
-      const onAbort = (): void => this.#abandon(call);
-      signal.addEventListener('abort', onAbort, { once: true });
-      call.stopListening = () => signal.removeEventListener('abort', onAbort);
+      if (signal !== undefined) this.#listen(call, signal);
     });
   }
 
   /** Calls a function of the peer without an answer. Throws when it cannot be sent. */
   notify(functionName: string, params: unknown): void {
     if (this.#ended !== undefined) throw this.#ended(functionName);
-    const sources: [string, AsyncIterable<unknown>][] = [];
-    const opened: string[] = [];
-    const wire = extractSpecials(params, {
-      callback: () => {
+    const opened: Opened = { callbacks: undefined, received: undefined, sent: undefined };
+    try {
+      const wire = this.#open(params, opened);
+      if (opened.callbacks !== undefined) {
         throw new SallyportError(
           'WASM_PARAMS_INVALID',
           'a notification takes no callbacks: nothing says when they expire',
         );
-      },
-      receive: (queue) => {
-        const id = this.#expectStream(queue);
-        opened.push(id);
-        return id;
-      },
-      send: (iterable) => {
-        const id = `s${this.#nextSent++}`;
-        sources.push([id, iterable]);
-        return id;
-      },
-    });
-    try {
-      void this.#port.send(notification(`c${this.#nextCall++}`, functionName, wire));
+      }
+      void this.#port.send(notification(this.#calls.issue(), functionName, wire));
     } catch (error) {
-      for (const id of opened) this.#received.forget(id);
+      this.#undo(opened);
       throw sendFailure(error, functionName);
     }
-    for (const [id, iterable] of sources) void this.#stream(id, iterable);
+    if (opened.sent !== undefined) this.#startAll(opened.sent);
   }
 
   /** Takes one message of the peer and its size on the wire. A promise asks that no other is handed over before it resolves. */
@@ -233,12 +133,15 @@ export class DuplexSession {
     if (this.#ended !== undefined) return undefined;
     const now = this.#port.now();
     this.#wakeAt = Number.POSITIVE_INFINITY;
-    const late = this.#lateCall(now) ?? this.#blocked(now) ?? this.#received.overdue(now, this.#others());
+    const others = this.#calls.size + this.#incoming.size > 0 ? 'waiting' : 'none';
+    const late =
+      this.#calls.overdue(now) ??
+      this.#sent.overdue(now) ??
+      this.#incoming.overdue(now) ??
+      this.#received.overdue(now, others);
     if (late !== undefined) return late;
-    let next = Number.POSITIVE_INFINITY;
-    for (const call of this.#calls.values()) next = Math.min(next, call.deadline);
-    if (this.#received.size + this.#sent.size > 0 || this.#roomSince !== undefined)
-      next = Math.min(next, now + this.#step());
+    let next = this.#calls.nextDeadline;
+    if (this.#received.size + this.#sent.size > 0 || this.#incoming.full) next = Math.min(next, now + this.#step());
     if (next < Number.POSITIVE_INFINITY) this.#wake(next);
     return undefined;
   }
@@ -248,95 +151,70 @@ export class DuplexSession {
     if (this.#ended !== undefined) return;
     this.#ended = errorFor;
     this.#abort.abort();
-    for (const call of this.#calls.values()) {
-      call.stopListening?.();
-      call.reject(errorFor(call.functionName));
-    }
-    this.#calls.clear();
+    this.#calls.rejectAll(errorFor);
     this.#callbacks.clear();
-    this.#incoming.clear();
+    this.#incoming.end();
     this.#received.closeAll(errorFor);
-    for (const stream of this.#sent.values()) stream.stop();
-    this.#sent.clear();
-    this.#releaseRoom?.();
+    this.#sent.stopAll();
   }
 
-  #start(call: PendingCall, params: unknown): void {
-    const sources: [string, AsyncIterable<unknown>][] = [];
-    const opened: string[] = [];
-    try {
-      const wire = extractSpecials(params, {
-        callback: (callback) => {
-          const id = `cb_${this.#nextCallback++}`;
-          this.#callbacks.set(id, callback);
-          call.callbacks ??= [];
-          call.callbacks.push(id);
-          return id;
-        },
-        receive: (queue) => {
-          const id = this.#expectStream(queue);
-          opened.push(id);
-          call.received ??= [];
-          call.received.push(queue);
-          return id;
-        },
-        send: (iterable) => {
-          const id = `s${this.#nextSent++}`;
-          sources.push([id, iterable]);
-          return id;
-        },
-      });
-      void this.#port.send(functionCall(call.id, call.functionName, wire));
-    } catch (error) {
-      for (const id of opened) this.#received.forget(id);
-      this.#expire(call);
-      throw sendFailure(error, call.functionName);
-    }
-    this.#calls.set(call.id, call);
-    // The peer must hear of a stream before it hears from it.
-    for (const [id, iterable] of sources) void this.#stream(id, iterable);
-    if (sources.length > 0) call.sent = sources.map(([id]) => id);
+  /** Replaces what cannot be sent by ids, and notes what was opened for it. */
+  #open(params: unknown, opened: Opened): unknown {
+    const specials: Specials = {
+      callback: (callback) => {
+        const id = this.#callbacks.open(callback);
+        opened.callbacks ??= [];
+        opened.callbacks.push(id);
+        return id;
+      },
+      receive: (queue) => {
+        const id = this.#receivedIds.issue();
+        this.#received.open(id, queue);
+        this.#wakeSoon();
+        opened.received ??= [];
+        opened.received.push({ id, queue });
+        return id;
+      },
+      send: (iterable) => {
+        const id = this.#sent.issue();
+        opened.sent ??= [];
+        opened.sent.push({ id, iterable });
+        return id;
+      },
+    };
+    return extractSpecials(params, specials);
   }
 
-  #expectStream(queue: StreamQueue): string {
-    const id = `r${this.#nextReceived++}`;
-    this.#received.open(id, queue);
+  /** Forgets what was opened for a message that never left. */
+  #undo({ callbacks, received }: Opened): void {
+    if (callbacks !== undefined) this.#callbacks.close(callbacks);
+    for (const { id } of received ?? []) this.#received.forget(id);
+  }
+
+  /** The peer must hear of a stream before it hears from it, so this comes after the message that announces it. */
+  #startAll(streams: NonNullable<Opened['sent']>): void {
+    for (const { id, iterable } of streams) void this.#sent.start(id, iterable);
     this.#wakeSoon();
-    return id;
   }
 
-  #stream(id: string, iterable: AsyncIterable<unknown>): Promise<void> {
-    const stream = new SentStream(id, iterable, {
-      send: (message) => this.#sendChunk(message),
-      now: () => this.#port.now(),
-    });
-    this.#sent.set(id, stream);
-    this.#wakeSoon();
-    return stream.finished.then(() => {
-      this.#sent.delete(id);
-    });
+  #listen(call: OutgoingCall, signal: AbortSignal): void {
+    const onAbort = (): void => this.#abandon(call);
+    signal.addEventListener('abort', onAbort, { once: true });
+    call.stopListening = () => signal.removeEventListener('abort', onAbort);
   }
 
-  #sendChunk(message: OutgoingMessage): void | Promise<void> {
-    try {
-      return this.#port.send(message);
-    } catch (error) {
-      if (isSallyportError(error, 'WIRE_BACKLOG')) this.#port.broken(backlog(error, 'a stream was'));
-      throw error;
-    }
+  #abandon(call: OutgoingCall): void {
+    if (call.abandoned || !this.#calls.has(call)) return;
+    call.abandoned = true;
+    const error = aborted(call.functionName);
+    this.#expire(call);
+    this.#dropStreams(call, error, 'the call was aborted');
+    call.reject(error);
   }
 
   /** Takes a call out of the books: its callbacks expire, its answer is used up. */
-  #settle(id: string, kind: string): PendingCall {
-    const call = this.#calls.get(id);
-    if (call === undefined)
-      throw unknownId(
-        kind,
-        id,
-        isIssued(id, 'c', this.#nextCall) ? 'answered already, or not to be answered' : 'never issued',
-      );
-    this.#calls.delete(id);
-    if (call.stopListening !== undefined) call.stopListening();
+  #settle(id: string, kind: string): OutgoingCall {
+    const call = this.#calls.settle(id, kind);
     if (call.callbacks !== undefined) this.#expire(call);
     return call;
   }
@@ -349,141 +227,41 @@ export class DuplexSession {
     call.reject(failure);
   }
 
+  #expire(call: OutgoingCall): void {
+    this.#callbacks.close(call.callbacks ?? []);
+    call.callbacks = undefined;
+  }
+
   /** Whoever failed or gave up does not go on with the streams of the call: what comes is thrown away. */
-  #dropStreams(call: PendingCall, error: Error, reason: string): void {
-    for (const id of call.sent ?? []) this.#sent.get(id)?.stop(reason);
-    for (const queue of call.received ?? []) {
+  #dropStreams(call: OutgoingCall, error: Error, reason: string): void {
+    for (const { id } of call.sent ?? []) this.#sent.stop(id, reason);
+    for (const { queue } of call.received ?? []) {
       queue.fail(error);
       if (queue.waiting === 0) queue.abandon();
     }
   }
 
-  #expire(call: PendingCall): void {
-    for (const id of call.callbacks ?? []) this.#callbacks.delete(id);
-    call.callbacks = undefined;
-  }
-
-  #abandon(call: PendingCall): void {
-    if (call.abandoned || !this.#calls.has(call.id)) return;
-    call.abandoned = true;
-    const error = aborted(call.functionName);
-    this.#expire(call);
-    this.#dropStreams(call, error, 'the call was aborted');
-    call.reject(error);
+  #called(message: FunctionCall): void | Promise<void> {
+    const wait = this.#incoming.take(message);
+    if (wait !== undefined) this.#wakeSoon();
+    return wait;
   }
 
   /** Finds the call that announced a stream nobody has claimed yet, and keeps its chunks until somebody does. */
   #unclaimed(id: string, kind: string): StreamQueue | undefined {
-    for (const call of this.#incoming.values()) {
-      if (!mentions(call.params, id)) continue;
-      const queue = new StreamQueue();
-      this.#received.open(id, queue);
-      this.#wakeSoon();
-      return queue;
-    }
+    if (this.#incoming.announced(id)) return this.#keep(id);
     if (this.#options.onForbidden === 'error') return undefined;
-    throw unknownId(kind, id, isIssued(id, 'r', this.#nextReceived) ? 'ended already' : 'never issued');
+    throw unknownId(kind, id, this.#receivedIds.issued(id) ? 'ended already' : 'never issued');
   }
 
-  #called(message: FunctionCall): void | Promise<void> {
-    const { id, functionName } = message;
-    if (this.#incoming.has(id) || this.#recent.has(id)) throw unknownId('FunctionCall', id, 'used before');
-    const callback = this.#callbacks.get(functionName);
-    if (callback !== undefined) {
-      this.#run(message, () => callback(message.params));
-      return this.#crowded();
-    }
-    if (isIssued(functionName, 'cb_', this.#nextCallback)) {
-      this.#recent.add(id);
-      this.#answer(message, { ok: false, error: 'callback expired' });
-      return;
-    }
-    const granted = this.#options.grant(functionName);
-    if (granted === undefined) {
-      this.#forbidden(message);
-      return;
-    }
-    this.#incoming.set(id, message);
-    const answer = granted(this.#incomingCall(message));
-    if (!(answer instanceof Promise)) {
-      this.#finish(message, answer);
-      return;
-    }
-    answer.then(
-      (settled) => this.#finish(message, settled),
-      (error: unknown) => this.#finish(message, { ok: false, error: messageOfThrown(error, 'the function failed') }),
-    );
-    return this.#crowded();
-  }
-
-  #forbidden(message: FunctionCall): void {
-    const shown = printable(message.functionName, 80);
-    if (this.#options.onForbidden === 'error') {
-      this.#recent.add(message.id);
-      this.#answer(message, { ok: false, error: `There is no function ${shown}` });
-      return;
-    }
-    throw new SallyportError('WASM_NOT_GRANTED', `the guest called ${JSON.stringify(shown)}, which was not granted`, {
-      function: shown,
-    });
-  }
-
-  /** Runs a callback. One that answers at once costs no promise. */
-  #run(message: FunctionCall, body: () => unknown): void {
-    this.#incoming.set(message.id, message);
-    let result: unknown;
-    try {
-      result = body();
-    } catch (error) {
-      this.#finish(message, { ok: false, error: messageOfThrown(error, 'the callback failed') });
-      return;
-    }
-    if (!isThenable(result)) {
-      this.#finish(message, { ok: true, result });
-      return;
-    }
-    Promise.resolve(result).then(
-      (value: unknown) => this.#finish(message, { ok: true, result: value }),
-      (error: unknown) => this.#finish(message, { ok: false, error: messageOfThrown(error, 'the callback failed') }),
-    );
-  }
-
-  #finish(message: FunctionCall, answer: Answer): void {
-    if (!this.#incoming.delete(message.id)) return;
-    this.#recent.add(message.id);
-    if (this.#releaseRoom !== undefined && this.#incoming.size < this.#options.limits.concurrentCallbacks) {
-      this.#releaseRoom();
-      this.#releaseRoom = undefined;
-      this.#room = undefined;
-      this.#roomSince = undefined;
-    }
-    this.#answer(message, answer);
-  }
-
-  #answer({ id, expectsResponse }: FunctionCall, answer: Answer): void {
-    if (expectsResponse === false || this.#ended !== undefined) return;
-    try {
-      void this.#port.send(answer.ok ? functionResponse(id, answer.result) : functionError(id, answer.error));
-    } catch (error) {
-      if (!isSallyportError(error)) throw error;
-      if (error.code === 'WIRE_CLOSED') return;
-      if (error.code === 'WIRE_BACKLOG') this.#port.broken(backlog(error, 'an answer was'));
-      // What cannot be encoded becomes an error that can.
-      else if (answer.ok) this.#answer({ id, type: 0, functionName: '' }, { ok: false, error: error.message });
-    }
-  }
-
-  #crowded(): void | Promise<void> {
-    if (this.#incoming.size < this.#options.limits.concurrentCallbacks) return;
-    this.#roomSince ??= this.#port.now();
+  #keep(id: string): StreamQueue {
+    const queue = new StreamQueue();
+    this.#received.open(id, queue);
     this.#wakeSoon();
-    this.#room ??= new Promise((resolve) => {
-      this.#releaseRoom = resolve;
-    });
-    return this.#room;
+    return queue;
   }
 
-  #incomingCall(message: FunctionCall): IncomingCall {
+  #present(message: FunctionCall): IncomingCall {
     return {
       callId: message.id,
       functionName: message.functionName,
@@ -499,46 +277,16 @@ export class DuplexSession {
   #claim(message: FunctionCall, id: string): AsyncIterable<WireValue> {
     const known = this.#received.get(id);
     if (known !== undefined) return known;
-    if (!this.#incoming.has(message.id) || !mentions(message.params, id)) {
-      throw new SallyportError('WASM_UNKNOWN_ID', `the parameters of the call have no stream ${printable(id, 80)}`);
-    }
-    const queue = new StreamQueue();
-    this.#received.open(id, queue);
-    this.#wakeSoon();
-    return queue;
+    if (!this.#incoming.isRunning(message) || !mentions(message.params, id)) throw streamRefused(id, 'absent');
+    return this.#keep(id);
   }
 
   #sendTo(id: string, chunks: AsyncIterable<unknown>): Promise<void> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended(id));
-    if (this.#sent.has(id))
-      return Promise.reject(new SallyportError('WASM_UNKNOWN_ID', `stream ${printable(id, 80)} is sent already`));
-    return this.#stream(id, chunks);
-  }
-
-  #lateCall(now: number): SallyportError | undefined {
-    for (const { id, functionName, timeoutMs, deadline } of this.#calls.values()) {
-      if (deadline > now) continue;
-      const message = `the call of ${functionName} took longer than ${timeoutMs} ms`;
-      return new SallyportError('WASM_TIMEOUT', message, { function: functionName, call: id, limitMs: timeoutMs });
-    }
-    return undefined;
-  }
-
-  /** Finds a stream that the peer does not take, or callbacks of its own that keep it waiting. */
-  #blocked(now: number): SallyportError | undefined {
-    const { streamIdleMs, stallMs } = this.#options.limits;
-    for (const [id, { blockedSince }] of this.#sent) {
-      if (blockedSince === undefined || now - blockedSince < streamIdleMs) continue;
-      const message = `the peer took nothing of stream ${id} for ${streamIdleMs} ms`;
-      return new SallyportError('WASM_STREAM_IDLE', message, { stream: id, limitMs: streamIdleMs });
-    }
-    if (this.#roomSince === undefined || now - this.#roomSince < stallMs) return undefined;
-    const message = `${this.#incoming.size} calls of the guest to the host ran at once for ${stallMs} ms`;
-    return new SallyportError('WASM_STREAM_STALLED', message, { limitMs: stallMs });
-  }
-
-  #others(): 'waiting' | 'none' {
-    return this.#calls.size + this.#incoming.size > 0 ? 'waiting' : 'none';
+    if (this.#sent.has(id)) return Promise.reject(streamRefused(id, 'taken'));
+    const sent = this.#sent.start(id, chunks);
+    this.#wakeSoon();
+    return sent;
   }
 
   #step(): number {
@@ -555,52 +303,4 @@ export class DuplexSession {
     this.#wakeAt = at;
     this.#port.wake(at);
   }
-}
-
-/** Tells whether a counter has given out this id: digits without leading zeros, below the next number. */
-function isIssued(id: string, prefix: string, next: number): boolean {
-  if (!id.startsWith(prefix)) return false;
-  const number = Number(id.slice(prefix.length));
-  return Number.isSafeInteger(number) && number < next && id === `${prefix}${number}`;
-}
-
-/** Tells whether a string occurs as a value in params: that is how a caller announces the id of a stream. */
-function mentions(value: WireValue | undefined, id: string): boolean {
-  if (typeof value === 'string') return value === id;
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return false;
-  return Object.values(value).some((item) => mentions(item, id));
-}
-
-function isThenable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
-}
-
-function unknownId(kind: string, id: string, why: string): SallyportError {
-  const shown = printable(id, 80);
-  return new SallyportError('WASM_UNKNOWN_ID', `${kind} for the id ${JSON.stringify(shown)}, which was ${why}`, {
-    id: shown,
-  });
-}
-
-function aborted(functionName: string): SallyportError {
-  return new SallyportError('WASM_CALL_ABORTED', `the call of ${functionName} was aborted`, { function: functionName });
-}
-
-/** Says in the terms of this room why a call could not be sent. */
-function sendFailure(error: unknown, functionName: string): unknown {
-  if (!isSallyportError(error)) return error;
-  const facts = { ...error.facts, function: functionName };
-  if (error.code === 'VALUE_NOT_SERIALIZABLE' || error.code === 'WIRE_BUDGET_BYTES') {
-    return new SallyportError(
-      'WASM_PARAMS_INVALID',
-      `the parameters of ${functionName} cannot be sent: ${error.message}`,
-      facts,
-      { cause: error },
-    );
-  }
-  return error.code === 'WIRE_BACKLOG' ? backlog(error, `the call of ${functionName} was`) : error;
-}
-
-function backlog(error: SallyportError, what: string): SallyportError {
-  return new SallyportError('WASM_BACKLOG', `${what} not sent: ${error.message}`, error.facts, { cause: error });
 }

@@ -1,3 +1,4 @@
+import { DEPTH_CEILING } from '../limits.js';
 import { completeBudget, DEFAULT_BUDGET, type DecodeBudget } from './decode-budget.js';
 import { KeyCache } from './key-cache.js';
 import {
@@ -45,23 +46,62 @@ class Decoder {
   private readonly keys = new KeyCache();
 
   decode(bytes: Uint8Array, budget: DecodeBudget): WireValue {
-    if (bytes.length > budget.bytes) throw tooManyBytes(bytes.length, budget.bytes);
-    this.source = bytes;
-    this.position = 0;
-    this.end = bytes.length;
-    this.depthLimit = budget.depth;
-    this.valueLimit = budget.values;
-    this.valuesLeft = budget.values - 1;
-    if (this.valuesLeft < 0) throw tooManyValues(0, budget.values);
+    this.open(bytes, budget);
     try {
       const value = this.value(0);
       if (this.position !== this.end) throw trailing(this.position, this.end - this.position);
       return value;
     } finally {
-      // The input must not live on until the next message comes.
-      this.source = NOTHING;
-      this.buffer = undefined;
+      this.close();
     }
+  }
+
+  /** Decodes one map whose fields are known; those with another name are checked like any and forgotten. */
+  fields(bytes: Uint8Array, names: readonly string[], into: (WireValue | undefined)[], budget: DecodeBudget): boolean {
+    this.open(bytes, budget);
+    try {
+      const lead = this.end > 0 ? bytes[0]! : 0;
+      // A map with a longer count is rare, and left to whoever reads all kinds of values.
+      if (lead < 0x80 || lead >= 0x90) return false;
+      this.position = 1;
+      const count = lead & 0x0f;
+      this.charge(count, 2, 1);
+      let others: Set<string> | undefined;
+      for (let index = 0; index < count; index += 1) {
+        const key = this.key();
+        const field = names.indexOf(key);
+        if (field === -1) {
+          others ??= new Set();
+          if (others.has(key)) throw duplicateKey(this.position, key);
+          others.add(key);
+          this.value(1);
+        } else {
+          if (into[field] !== undefined) throw duplicateKey(this.position, key);
+          into[field] = this.value(1);
+        }
+      }
+      if (this.position !== this.end) throw trailing(this.position, this.end - this.position);
+      return true;
+    } finally {
+      this.close();
+    }
+  }
+
+  private open(bytes: Uint8Array, budget: DecodeBudget): void {
+    if (bytes.length > budget.bytes) throw tooManyBytes(bytes.length, budget.bytes);
+    this.source = bytes;
+    this.position = 0;
+    this.end = bytes.length;
+    this.depthLimit = Math.min(budget.depth, DEPTH_CEILING);
+    this.valueLimit = budget.values;
+    this.valuesLeft = budget.values - 1;
+    if (this.valuesLeft < 0) throw tooManyValues(0, budget.values);
+  }
+
+  /** The input must not live on until the next message comes. */
+  private close(): void {
+    this.source = NOTHING;
+    this.buffer = undefined;
   }
 
   private value(depth: number): WireValue {
@@ -281,4 +321,18 @@ const decoder = new Decoder();
 /** Decodes exactly one MessagePack value, strictly, within a budget. Throws a `SallyportError` for anything else. */
 export function decodeMessagePack(bytes: Uint8Array, budget?: Partial<DecodeBudget>): WireValue {
   return decoder.decode(bytes, budget === undefined ? DEFAULT_BUDGET : completeBudget(budget));
+}
+
+/**
+ * Decodes one MessagePack map into the places of its fields: what a protocol reads with every message, without an object of
+ * changing shape in between. Says `false` for anything but a map of at most 15 fields, which `decodeMessagePack` then judges.
+ * Absent fields stay as they are, so hand over places that are `undefined`.
+ */
+export function decodeFields(
+  bytes: Uint8Array,
+  names: readonly string[],
+  into: (WireValue | undefined)[],
+  budget: DecodeBudget,
+): boolean {
+  return decoder.fields(bytes, names, into, budget);
 }

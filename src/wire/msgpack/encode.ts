@@ -15,8 +15,6 @@ const SCRATCH_BYTES = 16 * 1024;
 const KEEP_SCRATCH_BYTES = 1024 * 1024;
 /** Up to here a loop in JavaScript writes text faster than the call into the runtime. */
 const INLINE_CHARACTERS = 64;
-/** Typed arrays up to here live on the heap of V8 and cost next to nothing. */
-const ON_HEAP_BYTES = 64;
 const TWO_32 = 0x1_0000_0000;
 
 const floatBytes = new Uint8Array(8);
@@ -53,11 +51,13 @@ class Encoder {
     }
   }
 
-  /** Fills in the header. A frame goes to a stream, so it may come from the pool of Node: far cheaper than memory of its own. */
+  /**
+   * Fills in the header. A frame goes to a stream, so it comes from the pool of Node: a small array on the heap of V8 is made
+   * faster, but moved out of it by whoever writes it.
+   */
   private frame(): Uint8Array {
     this.scratch[0] = FRAME_VERSION;
     this.put32(1, this.position - FRAME_HEADER_BYTES);
-    if (this.position <= ON_HEAP_BYTES) return this.scratch.slice(0, this.position);
     const frame = Buffer.allocUnsafe(this.position);
     this.buffer.copy(frame, 0, 0, this.position);
     return frame;

@@ -10,15 +10,21 @@ const RUNNER = fileURLToPath(new URL('../../../src/wasm/runtime/runner.cjs', imp
 
 let folder = '';
 let path: string | undefined;
+let temporary: string | undefined;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'sallyport-fake-'));
   path = process.env['PATH'];
   process.env['PATH'] = `${folder}:${path ?? ''}`;
+  // A folder of its own for scratch: what others leave in the common one is theirs.
+  temporary = process.env['TMPDIR'];
+  process.env['TMPDIR'] = folder;
 });
 
 afterEach(() => {
   process.env['PATH'] = path;
+  if (temporary === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = temporary;
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { completeLimits, type WasmLimits } from '../../../src/wasm/limits.js';
 import type { Message, OutgoingMessage } from '../../../src/wasm/messages.js';
 import { readMessage } from '../../../src/wasm/messages.js';
-import { DuplexSession, type IncomingCall, type SessionOptions } from '../../../src/wasm/session/session.js';
+import { DuplexSession } from '../../../src/wasm/session/session.js';
 import { createSink } from '../../../src/wasm/session/sink.js';
+import type { IncomingCall, SessionOptions } from '../../../src/wasm/session/types.js';
 import { decodeMessagePack, encodeMessagePack } from '../../../src/wire/index.js';
 import { collect, failure, from } from '../guests.js';
 
