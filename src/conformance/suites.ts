@@ -30,6 +30,12 @@ export const SUITES: readonly SuiteEntry[] = [
     load: async () => (await import('./runner/suite.js')).RUNNER_SUITE,
   },
   {
+    name: 'host',
+    summary: 'an execbox host, behind an adapter; the suite plays the runner',
+    accepts: ['command', 'websocket'],
+    load: async () => (await import('./host/suite.js')).HOST_SUITE,
+  },
+  {
     name: 'wasm',
     summary: 'a duplex-rpc guest, on standard input and output or on a WebSocket',
     accepts: ['command', 'websocket'],

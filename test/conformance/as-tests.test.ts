@@ -13,7 +13,7 @@ describe('checks as tests of a framework', () => {
   });
 
   it('reject with all there is to say for one that does not', async () => {
-    const [check] = await suite('runner', GOOD, { only: ['runner.session.one-done'], limitMs: 1_000 });
+    const [check] = await suite('runner', GOOD, { only: ['runner.session.one-done'], limitMs: 5_000 });
     const failure = await check?.run().catch((error: unknown) => error);
     expect(String(failure)).toContain('runner.session.one-done');
     expect(String(failure)).toContain('expected:  done with id exec-1');

@@ -16,15 +16,25 @@ export type ToolAnswer =
   | { readonly ok: true; readonly result?: unknown }
   | { readonly ok: false; readonly error: { readonly code: string; readonly message: string } };
 
+/** Not an absent result: a runner that cannot take one fails the check that says so, and no other. */
+const NOTHING: ToolAnswer = { ok: true, result: null };
+
 const TOOLS = manifest('tools', 'echo', 'other');
 
 /** A host that drives one runner, message by message. */
 export class RunnerSession {
   readonly peer: Peer<JsonObject>;
+  readonly #reopen: () => Promise<RunnerSession>;
   #executions = 0;
 
-  constructor(peer: Peer<JsonObject>) {
+  constructor(peer: Peer<JsonObject>, reopen: () => Promise<RunnerSession>) {
     this.peer = peer;
+    this.#reopen = reopen;
+  }
+
+  /** A further session of its own: the protocol has one execution in each. */
+  again(): Promise<RunnerSession> {
+    return this.#reopen();
   }
 
   /** Sends `execute`, and gives its id. */
@@ -36,7 +46,7 @@ export class RunnerSession {
   }
 
   /** Sends `tool_result` for a call. */
-  answer(call: JsonObject, answer: ToolAnswer): void {
+  answer(call: JsonObject, answer: ToolAnswer = NOTHING): void {
     this.peer.send({ type: 'tool_result', callId: call['callId'], ...answer });
   }
 
@@ -57,7 +67,7 @@ export class RunnerSession {
   }
 
   /** Runs a program whose tools all answer the same, to its `done`. */
-  async run(code: string, execution: Execution = {}, answer: ToolAnswer = { ok: true }): Promise<JsonObject> {
+  async run(code: string, execution: Execution = {}, answer: ToolAnswer = NOTHING): Promise<JsonObject> {
     const id = this.execute(code, execution);
     for (;;) {
       const message = await this.peer.next(`done with id ${id}`, (candidate) =>
@@ -95,6 +105,7 @@ export function errorOf(done: JsonObject): JsonObject & { readonly code: unknown
 }
 
 /** Starts or connects to a runner. */
-export async function openRunner(context: CheckContext): Promise<RunnerSession> {
-  return new RunnerSession(await connect(context, JSON_CODEC));
+export function openRunner(context: CheckContext): Promise<RunnerSession> {
+  const reopen = async (): Promise<RunnerSession> => new RunnerSession(await connect(context, JSON_CODEC), reopen);
+  return reopen();
 }

@@ -197,7 +197,9 @@ export class Execution {
       this.#timers.delete(id);
     },
     interrupt: () => {
-      if (this.#world.now() < this.#deadline && !this.#world.aborted()) return false;
+      // The flag is for a guest that keeps the cancel from being read. Once it is read, the guest has its time to unwind.
+      const aborted = this.#world.aborted() && !this.#cancelled;
+      if (this.#world.now() < this.#deadline && !aborted) return false;
       this.#interrupted = true;
       return true;
     },

@@ -10,6 +10,8 @@ export interface RunnerCoreOptions {
   readonly stackBytes: number;
   /** True once the guest that runs now is to stop: read from shared memory while the guest is busy. */
   readonly aborted?: () => boolean;
+  /** The clock, in milliseconds. */
+  readonly now?: () => number;
 }
 
 /**
@@ -33,7 +35,7 @@ export class RunnerCore {
     this.#transport = transport;
     this.#options = options;
     this.#world = {
-      now: () => performance.now(),
+      now: options.now ?? (() => performance.now()),
       setTimer: (callback, ms) => setTimeout(callback, ms),
       clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
       aborted: options.aborted ?? (() => false),

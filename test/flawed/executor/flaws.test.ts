@@ -1,18 +1,10 @@
-import { createServer } from 'node:net';
+import { freePort } from '../free-port.js';
 import { describeFlaws } from '../harness.js';
-import { startProgram } from '../start-program.js';
+import { startFlawed } from '../start.js';
 
 const PROGRAM = new URL('./program.mjs', import.meta.url);
 
-/** A port that is free now, for the registry of the suite, which every flawed program installs from. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
-
+/** The port of the registry of the suite, which every flawed program installs from. */
 const port = await freePort();
 const checks = (...ids: readonly string[]): string[] => ids.map((id) => `executor.${id}`);
 const because = (reason: string, ...ids: readonly string[]): Record<string, string> =>
@@ -20,7 +12,7 @@ const because = (reason: string, ...ids: readonly string[]): Record<string, stri
 
 describeFlaws({
   suite: 'executor',
-  start: (flaw) => startProgram(PROGRAM, flaw, { token: 'a key', args: ['--registry', `http://127.0.0.1:${port}/`] }),
+  start: (flaw) => startFlawed(PROGRAM, flaw, { token: 'a key', args: ['--registry', `http://127.0.0.1:${port}/`] }),
   settings: { 'registry-port': String(port) },
   limitMs: 20_000,
   jobs: 4,

@@ -107,4 +107,4 @@ const server = createServer(async (request, response) => {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 });
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}`));
-process.on('SIGTERM', () => process.exit(0));
+process.stdin.on('end', () => process.exit(0)).resume();

@@ -1,5 +1,5 @@
 import { describeFlaws } from '../harness.js';
-import { startProgram } from '../start-program.js';
+import { startFlawed } from '../start.js';
 
 const PROGRAM = new URL('./program.mjs', import.meta.url);
 const PIECES = 'what it sends arrives in pieces, when it does';
@@ -7,7 +7,7 @@ const ROUTED = 'the answer finds another call';
 
 describeFlaws({
   suite: 'wasm',
-  start: (flaw) => startProgram(PROGRAM, flaw),
+  start: (flaw) => startFlawed(PROGRAM, flaw),
   limitMs: 5_000,
   jobs: 6,
   flaws: [

@@ -11,3 +11,4 @@ server.on('connection', (socket) => {
   socket.on('message', (bytes) => data(bytes)).on('error', () => {});
 });
 server.on('listening', () => console.log(`ws://127.0.0.1:${server.address().port}`));
+process.stdin.on('end', () => process.exit(0)).resume();

@@ -11,9 +11,9 @@ afterEach(() => {
   for (const core of open.splice(0)) core.dispose();
 });
 
-async function session() {
+async function session(options: { aborted?: () => boolean; now?: () => number } = {}) {
   const [host, far] = memoryPair<RunnerMessage, HostMessage>();
-  const core = new RunnerCore(far, { modules: await engineModules(), stackBytes: INLINE_STACK_BYTES });
+  const core = new RunnerCore(far, { modules: await engineModules(), stackBytes: INLINE_STACK_BYTES, ...options });
   open.push(core);
   const messages: RunnerMessage[] = [];
   const waiting = new Map<string, (message: RunnerMessage) => void>();
@@ -134,6 +134,18 @@ describe('a runner', () => {
     const done = await next('done');
     expect(done.logs).toEqual(['timeout', 'finally']);
     expect(messages.filter((message) => message.type === 'tool_call')).toHaveLength(1);
+  });
+
+  it('lets a guest unwind also where the cancel comes with a flag in shared memory, as it does for threads', async () => {
+    let flag = 0;
+    const { execute, next, send } = await session({ aborted: () => flag === 1, now: () => 0 });
+    // More than the engine runs before it asks whether to go on.
+    const work = 'let n = 0; while (n < 30000) n += 1; console.log(n)';
+    execute(`try { await tools.a(1) } finally { ${work} }`);
+    await next('tool_call');
+    flag = 1;
+    send({ type: 'cancel', id: 'e' });
+    expect((await next('done')).logs).toEqual(['30000']);
   });
 
   it('tolerates a cancel in the very next message after execute', async () => {

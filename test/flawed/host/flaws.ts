@@ -1,0 +1,90 @@
+import type { Flaw } from '../harness.js';
+
+const NO_CANCEL = 'it waits for the cancel first';
+
+/** What the flawed host can get wrong, and which checks say so. */
+export const HOST_FLAWS: readonly Flaw[] = [
+  { name: 'executes-twice', caughtBy: ['host.execute.once'] },
+  { name: 'trims-code', caughtBy: ['host.execute.whole-code'] },
+  { name: 'own-limits', caughtBy: ['host.execute.options'] },
+  { name: 'no-types', caughtBy: ['host.execute.manifest'] },
+  { name: 'raw-names', caughtBy: ['host.execute.safe-names'] },
+  { name: 'leaks-closures', caughtBy: ['host.execute.metadata-only'] },
+  { name: 'leaks-secrets', caughtBy: ['host.execute.no-secrets'] },
+  { name: 'wraps-input', caughtBy: ['host.tools.gets-input', 'host.tools.no-input'] },
+  { name: 'answers-twice', caughtBy: ['host.tools.one-answer'] },
+  { name: 'one-call-at-a-time', caughtBy: ['host.tools.in-parallel'] },
+  { name: 'drops-empty-input', caughtBy: ['host.tools.no-input'] },
+  { name: 'null-for-nothing', caughtBy: ['host.tools.no-result'] },
+  {
+    name: 'own-tool-codes',
+    caughtBy: ['host.tools.failure'],
+    also: { 'host.tools.failure-code': 'a code of its own is not tool_error either' },
+  },
+  { name: 'tools-as-runtime-errors', caughtBy: ['host.tools.failure-code'] },
+  { name: 'failed-tools-end-runs', caughtBy: ['host.tools.failure-goes-on'] },
+  { name: 'no-validation', caughtBy: ['host.tools.invalid-input'] },
+  { name: 'bigint-is-text', caughtBy: ['host.tools.bad-result'] },
+  {
+    name: 'ignores-unknown-tools',
+    caughtBy: ['host.tools.unknown-tool', 'host.tools.unknown-provider'],
+    also: { 'host.tools.prototype-names': 'such a name is an unknown tool' },
+  },
+  { name: 'one-namespace', caughtBy: ['host.tools.unknown-provider'] },
+  { name: 'looks-into-prototypes', caughtBy: ['host.tools.prototype-names'] },
+  { name: 'runs-calls-again', caughtBy: ['host.tools.repeated-call-id'] },
+  { name: 'null-results', caughtBy: ['host.result.undefined'] },
+  { name: 'takes-any-id', caughtBy: ['host.result.other-id'] },
+  { name: 'last-done-counts', caughtBy: ['host.result.first-done-counts'] },
+  { name: 'tools-after-done', caughtBy: ['host.result.no-calls-after-done'] },
+  {
+    name: 'no-durations',
+    caughtBy: ['host.result.duration'],
+    also: { 'host.trust.duration': 'no duration is none that can be' },
+  },
+  { name: 'trusts-codes', caughtBy: ['host.trust.error-codes'] },
+  { name: 'timeout-by-text', caughtBy: ['host.trust.timeout-text'] },
+  { name: 'failures-without-error', caughtBy: ['host.trust.failure-without-error'] },
+  { name: 'trusts-messages', caughtBy: ['host.trust.error-without-message'] },
+  {
+    name: 'trusts-log-types',
+    caughtBy: ['host.trust.logs-are-text'],
+    also: { 'host.trust.log-chars': 'what is not known to be text is not cut' },
+  },
+  { name: 'trusts-log-lines', caughtBy: ['host.trust.log-lines'] },
+  { name: 'trusts-log-chars', caughtBy: ['host.trust.log-chars'] },
+  { name: 'trusts-durations', caughtBy: ['host.trust.duration'] },
+  { name: 'breaks-on-nonsense', caughtBy: ['host.trust.unknown-message'] },
+  {
+    name: 'no-cancel-on-abort',
+    caughtBy: ['host.cancel.on-abort'],
+    also: {
+      'host.cancel.abort-fails': NO_CANCEL,
+      'host.cancel.late-success': NO_CANCEL,
+      'host.cancel.once': NO_CANCEL,
+    },
+  },
+  {
+    name: 'no-cancel-on-timeout',
+    caughtBy: ['host.cancel.on-timeout'],
+    also: { 'host.cancel.silent-runner': NO_CANCEL },
+  },
+  {
+    name: 'tools-run-on',
+    caughtBy: ['host.cancel.aborts-tools', 'host.cancel.timeout-aborts-tools', 'host.close.while-calling'],
+  },
+  { name: 'waits-for-runner', caughtBy: ['host.cancel.silent-runner'] },
+  { name: 'takes-late-success', caughtBy: ['host.cancel.late-success'] },
+  { name: 'cancels-twice', caughtBy: ['host.cancel.once'] },
+  { name: 'cancels-after-done', caughtBy: ['host.cancel.not-after-done'] },
+  {
+    name: 'ignores-close',
+    caughtBy: ['host.close.fails', 'host.close.before-started'],
+    also: { 'host.close.while-calling': 'the close is not heard there either' },
+  },
+  {
+    name: 'close-beats-done',
+    caughtBy: ['host.close.after-done'],
+    also: { 'host.result.no-calls-after-done': 'done is taken late enough to let the call in' },
+  },
+];
