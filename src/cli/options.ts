@@ -1,8 +1,13 @@
 import { InvalidArgumentError, Option } from 'commander';
 
+/** Where guests of a command run. */
+export type CommandIsolation = 'thread' | 'process' | 'container';
+
 /** Where guests run. */
-export function isolationOption(): Option {
-  return new Option('--isolation <level>', 'where guests run').choices(['thread', 'process']).default('thread');
+export function isolationOption(level: CommandIsolation): Option {
+  return new Option('--isolation <level>', 'where guests run')
+    .choices(['thread', 'process', 'container'])
+    .default(level);
 }
 
 /** Reads an option that is a whole number of at least 1. */

@@ -3,7 +3,9 @@ import { text } from 'node:stream/consumers';
 import { describeTools } from '../capabilities/index.js';
 import { createExecutor, type ExecuteError, sourceFrame } from '../guest/index.js';
 import { printable } from '../wire/index.js';
+import { checkIsolation } from './check-isolation.js';
 import { CliError, EXIT } from './exit.js';
+import type { CommandIsolation } from './options.js';
 import { loadTools } from './tools-module.js';
 
 export interface RunFlags {
@@ -12,7 +14,7 @@ export interface RunFlags {
   readonly memory?: number;
   readonly types?: boolean;
   readonly json?: boolean;
-  readonly isolation: 'thread' | 'process';
+  readonly isolation: CommandIsolation;
 }
 
 /** Runs one program and prints what becomes of it. */
@@ -23,6 +25,7 @@ export async function runProgram(file: string, flags: RunFlags): Promise<void> {
     return;
   }
   const code = await readProgram(file);
+  await checkIsolation(flags.isolation);
   const executor = createExecutor({ isolation: flags.isolation, size: 1 });
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort());

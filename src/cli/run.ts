@@ -21,7 +21,7 @@ export function runCommand(): Command {
     .option('--memory <bytes>', 'memory limit', positiveInteger)
     .option('--types', 'print the declarations of the tools, and stop')
     .option('--json', 'print the whole result as JSON: ok, result or error, logs, durationMs')
-    .addOption(isolationOption())
+    .addOption(isolationOption('thread'))
     .addHelpText('after', HELP)
     .action(async (file: string, flags: RunFlags) => {
       const { runProgram } = await import('./run-program.js');

@@ -14,7 +14,7 @@ export function runnerCommand(): Command {
   return new Command('runner')
     .description('serve the execbox runner protocol on stdio, or on a WebSocket')
     .option('--listen <address>', 'stdio://, or ws://IP:PORT with a literal address (port 0: any free one)', 'stdio://')
-    .addOption(isolationOption())
+    .addOption(isolationOption('process'))
     .addHelpText('after', HELP)
     .action(async (flags: RunnerFlags) => {
       const { serveRunner } = await import('./serve-runner.js');

@@ -2,15 +2,18 @@ import { availableParallelism } from 'node:os';
 import { PassThrough } from 'node:stream';
 import { attachRunner, createRunnerShells, MESSAGE_BUDGET } from '../guest/index.js';
 import { isLoopback, listenWebSocket, ndjsonTransport, parseListenAddress, webSocketTransport } from '../wire/index.js';
+import { checkIsolation } from './check-isolation.js';
 import { CliError, EXIT } from './exit.js';
+import type { CommandIsolation } from './options.js';
 
 export interface RunnerFlags {
   readonly listen: string;
-  readonly isolation: 'thread' | 'process';
+  readonly isolation: CommandIsolation;
 }
 
 /** Serves the runner protocol where the flags say, until the host hangs up or a signal comes. */
-export function serveRunner(flags: RunnerFlags): Promise<void> {
+export async function serveRunner(flags: RunnerFlags): Promise<void> {
+  await checkIsolation(flags.isolation);
   return flags.listen === 'stdio://' ? serveStdio(flags) : serveSockets(flags);
 }
 

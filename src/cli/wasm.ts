@@ -7,6 +7,7 @@ import type { ToolDefinition } from '../capabilities/index.js';
 import { isSallyportError } from '../errors/index.js';
 import { createSink, inspectWasm, type ModuleReport, openWasm, type RuntimeName } from '../wasm/index.js';
 import { parseJson, printable, type WireValue } from '../wire/index.js';
+import { checkIsolation } from './check-isolation.js';
 import { CliError, EXIT } from './exit.js';
 
 const EXAMPLES = `
@@ -25,6 +26,7 @@ interface CallFlags {
   readonly timeout?: string;
   readonly memory?: string;
   readonly runtime: RuntimeName;
+  readonly isolation: 'process' | 'container';
   readonly stream?: true;
   readonly streamField?: readonly string[];
 }
@@ -43,6 +45,9 @@ export function wasmCommand(): Command {
       new Option('--runtime <name>', 'what runs the guest')
         .choices(['builtin', 'wasmtime', 'wazero'])
         .default('builtin'),
+    )
+    .addOption(
+      new Option('--isolation <level>', 'what confines the guest').choices(['process', 'container']).default('process'),
     )
     .option('--stream', 'receive a stream at the field "stream" of the parameters')
     .option('--stream-field <name>', 'the same at another field; may be given more than once', addName)
@@ -79,11 +84,13 @@ async function callFunction(file: string, name: string, json: string | undefined
   const streams = flags.streamField ?? (flags.stream === true ? ['stream'] : []);
   const params = await readParams(json);
   const bytes = await readModule(file);
+  await checkIsolation(flags.isolation);
   const grant = flags.grant === undefined ? undefined : await loadGrant(flags.grant);
   const client = await openWasm(bytes, {
     limits: { memoryBytes },
     timeoutMs,
     runtime: flags.runtime,
+    level: flags.isolation,
     ...(grant === undefined ? {} : { grant }),
   }).catch((error: unknown) => {
     if (isSallyportError(error) && /^WASM_(MODULE|RUNTIME)_/.test(error.code))

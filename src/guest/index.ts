@@ -8,6 +8,7 @@ export {
   type ExecutorStats,
 } from './host/executor.js';
 export { createRemoteExecutor, type RemoteExecutorOptions } from './host/remote-executor.js';
+export { guestRoomPolicy } from './host/room.js';
 export { type RunSessionOptions, runSession } from './host/run-session.js';
 export type { GuestIsolation } from './host/shell.js';
 export {

@@ -105,6 +105,12 @@ export const CANCEL_UNWIND_MS = 20;
 export const THREAD_HEAP_MIB = 512;
 export const PROCESS_HEAP_MIB = 512;
 
+/** What the runtime of a confined shell takes beside its heap and the guest's: code, stacks, buffers. */
+export const ROOM_OVERHEAD_BYTES = 256 * 1024 * 1024;
+
+/** Processes and threads of a confined shell: it starts none, and its runtime has eleven threads. */
+export const ROOM_PROCESSES = 32;
+
 /** How many executions may wait for a shell. */
 export const MAX_QUEUED_EXECUTIONS = 10_000;
 

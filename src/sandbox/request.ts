@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { SallyportError } from '../errors/index.js';
 import type { PolicyRequest } from './container/policy.js';
+import type { ProxyDecision } from './container/proxy/gate.js';
 import { EXEC_STRING_BYTES, EXEC_TOTAL_BYTES, EXTRA_PIPES_MAX, TERMINAL_SIDE_MAX } from './limits.js';
 import { spawnFailed } from './resolve-program.js';
 
@@ -52,6 +53,8 @@ export interface SpawnRequest {
   readonly limits?: SpawnLimits;
   /** What of the level's own policy this call needs. It can only ask for less; a level that confines nothing refuses it. */
   readonly policy?: PolicyRequest;
+  /** Hears of every connection of this child that a level with a network of its own allowed or refused. */
+  readonly onNetworkDecision?: (decision: ProxyDecision) => void;
   /** The name of an isolation level, such as `process`. */
   readonly level: string;
 }
@@ -64,6 +67,7 @@ export interface Command {
   readonly cwd: string;
   readonly limits: SpawnLimits;
   readonly policy: PolicyRequest | undefined;
+  readonly onNetworkDecision: ((decision: ProxyDecision) => void) | undefined;
   readonly stdio: PipeStdio | TerminalStdio;
 }
 
@@ -131,6 +135,6 @@ export function checkRequest(request: SpawnRequest): Command {
   }
   const limits = request.limits ?? {};
   checkLimits(limits);
-  const { arg0, cwd, stdio, policy } = request;
-  return { argv: [program, ...args], arg0, env, cwd, limits, policy, stdio };
+  const { arg0, cwd, stdio, policy, onNetworkDecision } = request;
+  return { argv: [program, ...args], arg0, env, cwd, limits, policy, onNetworkDecision, stdio };
 }

@@ -16,6 +16,7 @@ export {
   type RuntimeName,
   type WasmClient,
 } from './host/open-wasm.js';
+export { wasmRoomPolicy } from './host/room.js';
 export { CALL_TIMEOUT_MS, DEFAULT_LIMITS, type WasmLimits } from './limits.js';
 export {
   checkMessage,

@@ -96,6 +96,12 @@ export const EXIT_GRACE_MS = 500;
 /** How often unread input and idle streams are looked at. */
 export const WATCH_INTERVAL_MS = 250;
 
+/** Linear memory of a 32-bit module at most: what a room has place for. The limit of each guest narrows it. */
+export const MAX_LINEAR_MEMORY_BYTES = 4 * 1024 * MIB;
+
+/** Processes and threads of a confined guest: it starts none, and its runtime has eleven threads and one for the input. */
+export const ROOM_PROCESSES = 32;
+
 /** One page of linear memory. */
 export const PAGE_BYTES = 64 * 1024;
 

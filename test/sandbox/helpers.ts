@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { OutputStream, SpawnedProcess, SpawnRequest } from '../../src/sandbox/index.js';
 import { readProcess } from '../../src/sandbox/process-table.js';
 
@@ -69,4 +70,27 @@ export async function gone(pids: readonly number[], withinMs = 2_000): Promise<b
 /** The numbers in a text such as `pids 12 13`. */
 export function numbers(text: string): number[] {
   return [...text.matchAll(/\d+/g)].map((match) => Number(match[0]));
+}
+
+/** A process and everything below it, as the machine sees them. */
+export function familyOf(pid: number): number[] {
+  const parents = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+        return [{ pid: Number(name), parent: Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) }];
+      } catch {
+        return [];
+      }
+    });
+  const family = [pid];
+  for (const member of family)
+    family.push(...parents.filter(({ parent }) => parent === member).map((each) => each.pid));
+  return family;
+}
+
+/** The namespaces of a process, but for those that a room shares with the machine. */
+export function namespacesOf(pid: number | 'self'): string[] {
+  return ['user', 'mnt', 'pid', 'ipc', 'uts', 'net'].map((name) => readlinkSync(`/proc/${pid}/ns/${name}`));
 }

@@ -7,7 +7,7 @@ import {
   type ToolProvider,
   toManifest,
 } from '../../capabilities/index.js';
-import { createSpawner, type Spawner } from '../../sandbox/index.js';
+import { confiningSpawner, type Spawner } from '../../sandbox/index.js';
 import { DEFAULT_MAX_CODE_BYTES, MAX_QUEUED_EXECUTIONS } from '../limits.js';
 import type { ExecuteErrorCode, ExecuteResult, ExecutorRuntimeOptions } from '../messages.js';
 import { parseOptions } from '../messages.js';
@@ -17,6 +17,7 @@ import { driveSession, type SessionRequest } from './drive-session.js';
 import type { ExecutionEvent } from './events.js';
 import { openInlineShell } from './inline-shell.js';
 import { openProcessShell } from './process-shell.js';
+import { guestRoomPolicy } from './room.js';
 import type { GuestIsolation, Shell } from './shell.js';
 import { type PoolStats, ShellPool } from './shell-pool.js';
 import { openThreadShell } from './thread-shell.js';
@@ -35,7 +36,7 @@ export interface ExecuteOptions extends ExecuteLimits {
 
 export interface ExecutorOptions {
   /**
-   * Where guests run: `thread` (the default), `process`, or `inline`. Inline guests run on the caller's own thread: one that
+   * Where guests run: `thread` (the default), `process`, `container`, or `inline`. Inline guests run on the caller's own thread: one that
    * is busy blocks the caller until its time limit, and nothing can end a single long operation of the engine.
    */
   readonly isolation?: GuestIsolation;
@@ -47,7 +48,7 @@ export interface ExecutorOptions {
   readonly maxCodeBytes?: number;
   /** How many executions may wait for a free guest. */
   readonly maxQueued?: number;
-  /** Starts the children of `process`; one of its own by default. */
+  /** Starts the children of `process` and `container`; one of its own by default. */
   readonly spawner?: Spawner;
 }
 
@@ -150,9 +151,10 @@ export function shellOpener(isolation: GuestIsolation, spawner: () => Spawner): 
     case 'thread':
       return openThreadShell;
     case 'process':
-      return () => openProcessShell(spawner(), 'process');
+    case 'container':
+      return () => openProcessShell(spawner(), isolation);
     default:
-      throw new TypeError(`isolation must be inline, thread or process, not ${String(isolation)}`);
+      throw new TypeError(`isolation must be inline, thread, process or container, not ${String(isolation)}`);
   }
 }
 
@@ -249,7 +251,7 @@ class PooledExecutor implements Executor {
 
   #useSpawner(): Spawner {
     if (this.#options.spawner) return this.#options.spawner;
-    this.#spawner ??= createSpawner();
+    this.#spawner ??= confiningSpawner(guestRoomPolicy());
     return this.#spawner;
   }
 }

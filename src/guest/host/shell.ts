@@ -2,7 +2,7 @@ import type { Transport } from '../../wire/index.js';
 import type { HostMessage } from '../messages.js';
 
 /** Where a guest runs. `container` is a process that is confined as well. */
-export type GuestIsolation = 'inline' | 'thread' | 'process';
+export type GuestIsolation = 'inline' | 'thread' | 'process' | 'container';
 
 /**
  * Something that runs one guest at a time, again and again. It is reused between executions, its heap never is.

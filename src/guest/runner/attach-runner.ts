@@ -1,8 +1,9 @@
 import type { ToolOutcome } from '../../capabilities/index.js';
-import { createSpawner, type Spawner } from '../../sandbox/index.js';
+import { confiningSpawner, type Spawner } from '../../sandbox/index.js';
 import type { Transport } from '../../wire/index.js';
 import type { ExecutionEvent } from '../host/events.js';
 import { refusal, runIn, shellOpener } from '../host/executor.js';
+import { guestRoomPolicy } from '../host/room.js';
 import type { GuestIsolation } from '../host/shell.js';
 import { type PoolStats, ShellPool } from '../host/shell-pool.js';
 import { DEFAULT_MAX_CODE_BYTES, MAX_QUEUED_EXECUTIONS } from '../limits.js';
@@ -17,7 +18,7 @@ import {
 import { TIMED_OUT } from './execution.js';
 
 export interface RunnerOptions {
-  /** Where guests run: `thread` (the default), `process` or `inline`. */
+  /** Where guests run: `thread` (the default), `process`, `container` or `inline`. */
   readonly isolation?: GuestIsolation;
   /** The largest program, in UTF-8 bytes. */
   readonly maxCodeBytes?: number;
@@ -63,7 +64,7 @@ export function createRunnerShells({ isolation = 'thread', size, spawner }: Runn
   let own: Spawner | undefined;
   const open = shellOpener(isolation, () => {
     if (spawner) return spawner;
-    own ??= createSpawner();
+    own ??= confiningSpawner(guestRoomPolicy());
     return own;
   });
   const pool = new ShellPool(open, size, MAX_QUEUED_EXECUTIONS);

@@ -15,7 +15,7 @@ import { type ForwardProxy, openProxy } from './proxy/proxy.js';
 import { relayPrefix, relayVariables } from './proxy/relay.js';
 import { effectiveLimits, rlimitPrefix } from './rlimits.js';
 import { PROXY_SOCKET, RoomPlan } from './room-arguments.js';
-import { MACHINES } from './seccomp/machines.js';
+import { type Machine as FilterMachine, MACHINES } from './seccomp/machines.js';
 import { shellLimits, shellSetsLimits } from './shell-limits.js';
 import { SystemView } from './system-view.js';
 import { findTools, type Tools } from './tools.js';
@@ -34,6 +34,8 @@ export interface ContainerOptions {
 /** The level `container`, which can also say how its limits hold here. */
 export interface ContainerLevel extends IsolationLevel {
   enforcement(): Enforcement;
+  /** The same level with another policy. What was found out about the machine is not found out again. */
+  withPolicy(options: Pick<ContainerOptions, 'policy' | 'onDecision'>): ContainerLevel;
 }
 
 /** What is found out once, when it is first needed. */
@@ -51,9 +53,45 @@ function openWorkshop(): Workshop | string {
   if (machine === undefined) return `there is no system-call filter for ${process.arch}`;
   const found = findTools();
   if (!found.ok) return found.reason;
-  const view = new SystemView();
   const { tools } = found;
-  return { tools, view, plan: new RoomPlan(view, machine), shellLimited: shellSetsLimits(tools.sh) };
+  shared ??= sharedRooms(machine);
+  return { ...shared, tools, shellLimited: shellSetsLimits(tools.sh) };
+}
+
+/** One for all levels of this process: the plan holds open files, which no level could give back. */
+let shared: Pick<Workshop, 'view' | 'plan'> | undefined;
+
+function sharedRooms(machine: FilterMachine): Pick<Workshop, 'view' | 'plan'> {
+  const view = new SystemView();
+  return { view, plan: new RoomPlan(view, machine) };
+}
+
+/** What was found out about this machine, shared by levels that differ in their policy alone. */
+class Machine {
+  readonly #given: GroupHome | undefined;
+  #workshop: Workshop | string | undefined;
+  #home: GroupHome | undefined;
+  #availability: Promise<Availability> | undefined;
+
+  constructor(groups: GroupHome | undefined) {
+    this.#given = groups;
+  }
+
+  get workshop(): Workshop | string {
+    this.#workshop ??= openWorkshop();
+    return this.#workshop;
+  }
+
+  get groups(): GroupHome {
+    this.#home ??= this.#given ?? findGroupHome();
+    return this.#home;
+  }
+
+  /** Runs the trial once, whoever asks. */
+  availability(trial: () => Promise<Availability>): Promise<Availability> {
+    this.#availability ??= trial();
+    return this.#availability;
+  }
 }
 
 /** Writes itself into every group named before `--`, and becomes what comes after. Fails rather than run outside of one. */
@@ -74,26 +112,34 @@ interface Furniture {
 class BubblewrapLevel implements ContainerLevel {
   readonly name = 'container';
   readonly #options: ContainerOptions;
-  #workshop: Workshop | string | undefined;
-  #home: GroupHome | undefined;
+  readonly #machine: Machine;
 
-  constructor(options: ContainerOptions) {
+  constructor(options: ContainerOptions, machine: Machine) {
     if (typeof options.policy !== 'function') checkPolicy(options.policy);
     this.#options = options;
+    this.#machine = machine;
+  }
+
+  withPolicy(options: Pick<ContainerOptions, 'policy' | 'onDecision'>): ContainerLevel {
+    return new BubblewrapLevel(options, this.#machine);
   }
 
   get #groups(): GroupHome {
-    this.#home ??= this.#options.groups ?? findGroupHome();
-    return this.#home;
+    return this.#machine.groups;
   }
 
-  async probe(): Promise<Availability> {
-    this.#workshop ??= openWorkshop();
-    if (typeof this.#workshop === 'string') return { available: false, reason: this.#workshop };
+  probe(): Promise<Availability> {
+    return this.#machine.availability(() => this.#try());
+  }
+
+  async #try(): Promise<Availability> {
+    const { workshop } = this.#machine;
+    if (typeof workshop === 'string') return { available: false, reason: workshop };
     const env = new Map([['PATH', '/usr/bin:/bin']]);
     const stdio = { kind: 'pipes', stdin: 'null' } as const;
-    const command = { argv: ['true'], arg0: undefined, env, cwd: '/', limits: {}, stdio, policy: undefined } as const;
-    const invocation = await this.#furnish(command, GUEST_POLICY, this.#workshop);
+    const nothing = { arg0: undefined, policy: undefined, onNetworkDecision: undefined } as const;
+    const command = { ...nothing, argv: ['true'], env, cwd: '/', limits: {}, stdio } as const;
+    const invocation = await this.#furnish(command, GUEST_POLICY, workshop);
     try {
       return await tryRoom(invocation);
     } finally {
@@ -107,15 +153,15 @@ class BubblewrapLevel implements ContainerLevel {
   }
 
   async wrap(command: Command): Promise<Invocation> {
-    this.#workshop ??= openWorkshop();
-    if (typeof this.#workshop === 'string') {
-      throw new SallyportError('SPAWN_LEVEL_UNAVAILABLE', this.#workshop, { level: this.name });
+    const { workshop } = this.#machine;
+    if (typeof workshop === 'string') {
+      throw new SallyportError('SPAWN_LEVEL_UNAVAILABLE', workshop, { level: this.name });
     }
     const { policy } = this.#options;
     const granted = typeof policy === 'function' ? policy(command) : policy;
     if (typeof policy === 'function') checkPolicy(granted);
     const narrowed = command.policy === undefined ? granted : narrow(granted, command.policy);
-    return this.#furnish(command, narrowed, this.#workshop);
+    return this.#furnish(command, narrowed, workshop);
   }
 
   /** Sets up all that a room needs, or nothing. */
@@ -128,7 +174,11 @@ class BubblewrapLevel implements ContainerLevel {
       throw policyInvalid('network.kind', `is ${network.kind}, and its relay needs \`perl\`, which is not here`);
     }
     const handles = new HandleList(first);
-    const proxy = proxied ? await openProxy(network, this.#options.onDecision) : undefined;
+    const decided = (decision: ProxyDecision): void => {
+      command.onNetworkDecision?.(decision);
+      this.#options.onDecision?.(decision);
+    };
+    const proxy = proxied ? await openProxy(network, decided) : undefined;
     let group: ControlGroup | undefined;
     const dispose = async (): Promise<void> => {
       await proxy?.close();
@@ -194,5 +244,5 @@ class BubblewrapLevel implements ContainerLevel {
 
 /** Makes the level `container`: a room of its own, made with bubblewrap, with what a policy puts into it. */
 export function containerLevel(options: ContainerOptions): ContainerLevel {
-  return new BubblewrapLevel(options);
+  return new BubblewrapLevel(options, new Machine(options.groups));
 }

@@ -9,7 +9,7 @@ const least = (a: number | undefined, b: number | undefined): number | undefined
 /** The limits of a policy and those of a request together: of each the smaller one. */
 export function effectiveLimits(policy: ResourceLimits, request: SpawnLimits): ResourceLimits {
   const merged = {
-    memoryBytes: policy.memoryBytes,
+    memoryBytes: least(policy.memoryBytes, request.dataBytes),
     processes: least(policy.processes, request.processes),
     cpuSeconds: least(policy.cpuSeconds, request.cpuSeconds),
     fileSizeBytes: least(policy.fileSizeBytes, request.fileSizeBytes),

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Tool, ToolDefinitions, ToolProvider } from '../../capabilities/index.js';
 import { SallyportError } from '../../errors/index.js';
-import { createSpawner, DEFAULT_SEARCH_PATH, type Spawner } from '../../sandbox/index.js';
+import { confiningSpawner, DEFAULT_SEARCH_PATH, type Spawner } from '../../sandbox/index.js';
 import {
   type Callers,
   type CallOptions,
@@ -20,6 +20,7 @@ import { externalRuntime } from '../runtime/external.js';
 import type { RuntimeReport, WasmRuntime } from '../runtime/runtime.js';
 import type { WasmEvent } from './events.js';
 import { GuestPool } from './guest-pool.js';
+import { wasmRoomPolicy } from './room.js';
 
 export type RuntimeName = 'builtin' | 'wasmtime' | 'wazero';
 
@@ -53,7 +54,7 @@ export interface OpenWasmOptions<
   readonly warm?: number;
   readonly pool?: PoolSettings;
   readonly onEvent?: (event: WasmEvent) => void;
-  /** The isolation level of the process. Default: `process`. */
+  /** The isolation level of the process: `process` (the default) or `container`. */
   readonly level?: string;
   /** Who starts the processes. One of its own unless told otherwise. */
   readonly spawner?: Spawner;
@@ -91,7 +92,7 @@ export async function openWasm<
   const bytes = await load(pathOrBytes, limits);
   const module = checkModule(bytes, limits, options.sha256);
   const runtime = await chooseRuntime(bytes, limits, options);
-  const spawner = options.spawner ?? createSpawner();
+  const spawner = options.spawner ?? confiningSpawner(wasmRoomPolicy(runtime.files));
   const onEvent = (event: WasmEvent): void => {
     try {
       options.onEvent?.(event);

@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -87,7 +88,16 @@ export async function externalRuntime(
     // The very bytes that were checked: the file they came from may change at any time.
     await writeFile(file, bytes, { mode: 0o600 });
     const argv = [found.file, ...chosen.options, file];
-    return externalProgram({ name, version, argv, folder, limits, level: options.level, enforces: chosen.enforces });
+    return externalProgram({
+      name,
+      version,
+      program: found.file,
+      argv,
+      folder,
+      limits,
+      level: options.level,
+      enforces: chosen.enforces,
+    });
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;
@@ -97,6 +107,7 @@ export async function externalRuntime(
 interface ExternalProgram {
   readonly name: string;
   readonly version: string;
+  readonly program: string;
   readonly argv: readonly string[];
   readonly folder: string;
   readonly limits: WasmLimits;
@@ -104,7 +115,16 @@ interface ExternalProgram {
   readonly enforces: Pick<EnforcedLimits, 'memory' | 'tables'>;
 }
 
-function externalProgram({ name, version, argv, folder, limits, level, enforces }: ExternalProgram): WasmRuntime {
+function externalProgram({
+  name,
+  version,
+  program,
+  argv,
+  folder,
+  limits,
+  level,
+  enforces,
+}: ExternalProgram): WasmRuntime {
   const kernel: SpawnLimits = findProgram('prlimit', '/usr/bin:/bin', '/').ok
     ? { dataBytes: limits.memoryBytes + RUNTIME_OVERHEAD_BYTES }
     : {};
@@ -124,6 +144,7 @@ function externalProgram({ name, version, argv, folder, limits, level, enforces 
         network: `none granted to ${name}`,
       },
     },
+    files: { read: [realpathSync(program)], write: [folder] },
     async start(spawner) {
       const child = await spawner.spawn({
         argv,

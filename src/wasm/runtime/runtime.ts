@@ -33,9 +33,17 @@ export interface RunningGuest {
   failure(): RuntimeFailure | undefined;
 }
 
+/** Files of the machine that a runtime works with. */
+export interface RuntimeFiles {
+  readonly read: readonly string[];
+  readonly write: readonly string[];
+}
+
 /** A way to run one module, again and again. */
 export interface WasmRuntime {
   readonly report: RuntimeReport;
+  /** Files that its processes must find where they are, at any level. */
+  readonly files?: RuntimeFiles;
   start(spawner: Spawner): Promise<RunningGuest>;
   /** Gives back files. Running guests are ended before. */
   dispose(): Promise<void>;

@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createExecutor, type ExecuteOptions, type ExecutionEvent, type Executor } from '../../../dist/guest/index.js';
 import { defineTools } from '../../../src/capabilities/index.js';
+import { here } from '../../sandbox/container/rooms.js';
 import { ERRORS, KILLED, MEMORY_HOGS, TIMEOUTS, TOOLS, VALUES } from '../programs.js';
 
 /** A timeout comes within the limit and the grace; the rest is for a loaded machine. */
 const SLACK_MS = 6_000;
 const short = (text: string): string => (text.length > 90 ? `${text.slice(0, 90)}…` : text).replaceAll('\0', '\\0');
 
-for (const isolation of ['inline', 'thread', 'process'] as const) {
+const CONFINED = here.available ? (['container'] as const) : [];
+
+for (const isolation of ['inline', 'thread', 'process', ...CONFINED] as const) {
   describe(`an executor with isolation ${isolation}`, () => {
     let executor: Executor;
     beforeAll(async () => {

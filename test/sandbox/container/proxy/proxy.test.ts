@@ -188,9 +188,13 @@ describe.runIf(here.available)('from a room', () => {
     const level = containerLevel({ policy: { ...GUEST_POLICY, network }, onDecision: (one) => decisions.push(one) });
     const reached = await run(level, fetcher(`http://127.0.0.1:${port}/in`));
     expect(reached.text).toContain(`hello 127.0.0.1:${port} /in`);
-    const refused = await run(level, fetcher('http://169.254.169.254/latest/meta-data'));
+    const own: ProxyDecision[] = [];
+    const refused = await run(level, fetcher('http://169.254.169.254/latest/meta-data'), {
+      onNetworkDecision: (one) => own.push(one),
+    });
     expect(refused.text).toContain('sallyport: the address is not on the list');
     expect(decisions.map(({ verdict }) => verdict)).toEqual(['allowed', 'refused']);
+    expect(own).toEqual(decisions.slice(1));
     const direct = `perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(PeerAddr => "127.0.0.1:${port}", Timeout => 3) ? "open" : "closed"'`;
     expect((await run(level, direct)).text).toBe('closed');
   });
