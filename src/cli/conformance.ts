@@ -50,8 +50,9 @@ function suiteCommand(entry: SuiteEntry): Command {
     .option('--json', 'print the report as JSON')
     .option('--junit <file>', 'also write a JUnit file')
     .option('--badge <file>', 'also write a badge, as SVG')
-    .option('--list', 'list the checks, and run none')
-    .passThroughOptions();
+    .option('--list', 'list the checks, and run none');
+  // The options of a command are its own; behind an address they are ours.
+  if (accepts.includes('command')) command.passThroughOptions();
   if (accepts.some((kind) => kind !== 'command')) {
     command
       .option('--url <address>', 'an address instead of a command')

@@ -56,4 +56,29 @@ export const SUITES: readonly SuiteEntry[] = [
     ],
     load: async () => (await import('./exec-server/suite.js')).EXEC_SERVER_SUITE,
   },
+  {
+    name: 'wasm',
+    summary: 'a duplex-rpc guest, on standard input and output or on a WebSocket',
+    accepts: ['command', 'websocket'],
+    load: async () => (await import('./wasm/suite.js')).WASM_SUITE,
+  },
+  {
+    name: 'wasm-host',
+    summary: 'a duplex-rpc host: the suite plays its guests, and lies',
+    accepts: ['command'],
+    load: async () => (await import('./wasm-host/suite.js')).WASM_HOST_SUITE,
+  },
+  {
+    name: 'executor',
+    summary: 'a TPMJS executor, at an http address',
+    accepts: ['http'],
+    settings: [
+      {
+        name: 'registry-port',
+        value: 'port',
+        help: "where the suite's own registry listens on loopback; the target must install from it",
+      },
+    ],
+    load: async () => (await import('./executor/suite.js')).EXECUTOR_SUITE,
+  },
 ];

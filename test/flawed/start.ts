@@ -4,10 +4,14 @@ import { fileURLToPath } from 'node:url';
 import type { RunningTarget } from './harness.js';
 
 /** Starts a flawed server, which prints its address as its first line and ends with its input. */
-export async function startFlawed(program: URL, flaw: string | undefined): Promise<RunningTarget> {
-  const child = spawn(process.execPath, [fileURLToPath(program), '--flaw', flaw ?? 'none'], {
+export async function startFlawed(
+  program: URL,
+  flaw: string | undefined,
+  { token, args = [] }: { readonly token?: string; readonly args?: readonly string[] } = {},
+): Promise<RunningTarget> {
+  const child = spawn(process.execPath, [fileURLToPath(program), '--flaw', flaw ?? 'none', ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env['PATH'] ?? '' },
+    env: { PATH: process.env['PATH'] ?? '', ...(token === undefined ? {} : { EXECUTOR_API_KEY: token }) },
   });
   const exited = new Promise<void>((resolve) => child.on('close', () => resolve()));
   const url = await new Promise<string>((resolve, reject) => {
@@ -15,7 +19,7 @@ export async function startFlawed(program: URL, flaw: string | undefined): Promi
     void exited.then(() => reject(new Error(`the flawed program ended at its start: --flaw ${flaw}`)));
   });
   return {
-    target: { kind: 'url', url },
+    target: { kind: 'url', url, ...(token === undefined ? {} : { token }) },
     stop: () => {
       child.stdin.end();
       return exited;

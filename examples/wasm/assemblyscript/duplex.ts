@@ -249,10 +249,12 @@ function wait(low: i32, high: i32, id: string): Value | null {
     if (wanted(later[i], low, high, id)) return later.splice(i, 1)[0];
   }
   const header = new Uint8Array(5);
-  while (readFully(header)) {
+  // Whoever speaks another version, or sends what is no message, is not listened to any more.
+  while (readFully(header) && header[0] == 1) {
     const payload = new Uint8Array((<i32>header[1] << 24) | (<i32>header[2] << 16) | (<i32>header[3] << 8) | <i32>header[4]);
     if (!readFully(payload)) return null;
     const message = new Reader(payload).value();
+    if (message.get("type").kind != Kind.Number) return null;
     if (wanted(message, low, high, id)) return message;
     later.push(message);
   }
@@ -264,9 +266,14 @@ function wanted(message: Value, low: i32, high: i32, id: string): bool {
   return type >= low && type <= high && (id == "" || message.get("id").text == id);
 }
 
-/** What a function of the guest ends with: a result, or an error when `error` is not empty. */
+/** What a function ends with: a result, or an error when there is one. */
 export class Outcome {
-  constructor(public result: Value, public error: string = "") {}
+  constructor(public result: Value, public error: string | null = null) {}
+}
+
+function outcomeOf(message: Value, failure: i32, key: string): Outcome {
+  if (<i32>message.get("type").number == failure) return new Outcome(new Value(), message.get("error").text);
+  return new Outcome(message.get(key));
 }
 
 /** Calls a function of the host and waits for its answer. */
@@ -275,7 +282,7 @@ export function callHost(name: string, params: Value): Outcome {
   send(0, id, "params", params, name);
   const answer = wait(1, 2, id);
   if (!answer) return new Outcome(new Value(), "the host is gone");
-  return new Outcome(answer.get("result"), answer.get("error").text);
+  return outcomeOf(answer, 2, "result");
 }
 
 /** Sends one chunk of a stream. */
@@ -288,10 +295,15 @@ export function endStream(stream: string): void {
   send(4, stream, "", new Value());
 }
 
-/** The next chunk of a stream, or nothing at its end. */
-export function receive(stream: string): Value | null {
+/** Ends a stream with an error. */
+export function failStream(stream: string, error: Value): void {
+  send(5, stream, "error", error);
+}
+
+/** The next chunk of a stream or its error, or nothing at its end. */
+export function receive(stream: string): Outcome | null {
   const message = wait(3, 5, stream);
-  return message && message.get("type").number == 3 ? message.get("chunk") : null;
+  return message && message.get("type").number != 4 ? outcomeOf(message, 5, "chunk") : null;
 }
 
 /** Sleeps. */
@@ -311,7 +323,8 @@ export function serve(run: (name: string, params: Value) => Outcome): void {
     const outcome = run(call.get("functionName").text, call.get("params"));
     const silent = call.get("expectsResponse");
     if (silent.kind == Kind.Bool && silent.number == 0) continue;
-    if (outcome.error != "") send(2, call.get("id").text, "error", Value.str(outcome.error));
+    const error = outcome.error;
+    if (error != null) send(2, call.get("id").text, "error", Value.str(error));
     else send(1, call.get("id").text, "result", outcome.result);
   }
 }

@@ -1,5 +1,5 @@
 // A guest with one function for each part of the protocol. `duplex.ts` carries the rest.
-import { callHost, endStream, Outcome, receive, sendChunk, serve, sleep, Value } from './duplex';
+import { callHost, endStream, failStream, Kind, Outcome, receive, sendChunk, serve, sleep, Value } from './duplex';
 
 function run(name: string, params: Value): Outcome {
   if (name == 'add') return new Outcome(Value.of(params.at(0).number + params.at(1).number));
@@ -25,16 +25,19 @@ function produce(params: Value): Outcome {
     store<u32>(bytes.dataStart, index);
     sendChunk(params.get('stream').text, Value.binary(bytes));
   }
-  endStream(params.get('stream').text);
+  const error = params.get('error');
+  if (error.kind == Kind.Nil) endStream(params.get('stream').text);
+  else failStream(params.get('stream').text, error);
   return new Outcome(Value.of(count));
 }
 
 function consume(stream: string): Outcome {
   let count: f64 = 0;
   let sum: f64 = 0;
-  for (let chunk = receive(stream); chunk; chunk = receive(stream)) {
+  for (let next = receive(stream); next; next = receive(stream)) {
+    if (next.error != null) return next;
     count++;
-    sum += chunk.number;
+    sum += next.result.number;
   }
   return new Outcome(Value.list([Value.of(count), Value.of(sum)]));
 }

@@ -169,6 +169,7 @@ static void dx_send_chunk(dx_value stream, const void *bytes, uint32_t size) {
   size_t s = dx_begin(3, stream, 3); dx_str("chunk"); dx_bin(bytes, size); dx_end(s);
 }
 static void dx_send_end(dx_value stream) { dx_end(dx_begin(2, stream, 4)); }
+static void dx_send_error(dx_value stream, dx_value text) { size_t s = dx_begin(3, stream, 5); dx_str("error"); dx_copy(text); dx_end(s); }
 
 // ---- what is going on: tables that grow ------------------------------------------------------------------------------
 typedef struct { dx_value key; void *run, *state; } dx_entry;
@@ -269,6 +270,7 @@ static int dx_serve(void) {
     size += (size_t)n;
     size_t at = 0;
     while (size - at >= 5) {
+      if (in[at] != 1) return 1; // a version that is not known
       uint32_t length = (uint32_t)dx_read_big(in + at + 1, 4);
       if (size - at - 5 < length) break;
       dx_dispatch((dx_value){in + at + 5, length});

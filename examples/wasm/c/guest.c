@@ -31,7 +31,8 @@ static void call_host(dx_call *call) {
   dx_call_host(dx_param(call, "name"), dx_param(call, "params"), host_answered, calls);
 }
 
-// { stream, count, size }: sends `count` chunks of `size` bytes, each a turn of the loop, then returns how many.
+// { stream, count, size, error? }: sends `count` chunks of `size` bytes, each a turn of the loop, then the end of the stream or
+// the error, and returns how many.
 typedef struct { dx_call *call; uint32_t sent, count, size; uint8_t *bytes; } producer;
 static int produce_next(void *state) {
   producer *p = state;
@@ -41,7 +42,9 @@ static int produce_next(void *state) {
     p->sent++;
   }
   if (p->sent < p->count) return 1;
-  dx_send_end(dx_param(p->call, "stream"));
+  dx_value error = dx_param(p->call, "error");
+  if (error.size) dx_send_error(dx_param(p->call, "stream"), error);
+  else dx_send_end(dx_param(p->call, "stream"));
   dx_return_number(p->call, p->sent);
   free(p->bytes);
   free(p);

@@ -200,7 +200,12 @@ func (host *Host) Send(stream string, chunk Value) {
 // End ends a stream.
 func (host *Host) End(stream string) { host.write(map[string]Value{"type": int64(4), "id": stream}) }
 
-// Receive hands out the chunks of a stream until it ends.
+// Fail ends a stream with an error.
+func (host *Host) Fail(stream string, problem Value) {
+	host.write(map[string]Value{"type": int64(5), "id": stream, "error": problem})
+}
+
+// Receive hands out the chunks of a stream until it ends; the last is an error when it failed.
 func (host *Host) Receive(stream string) chan Value {
 	host.lock.Lock()
 	defer host.lock.Unlock()
@@ -230,10 +235,15 @@ func (host *Host) dispatch(message map[string]Value, run func(*Host, string, Val
 		answer := host.answers[id]
 		delete(host.answers, id)
 		host.lock.Unlock()
-		answer <- message
+		if answer != nil {
+			answer <- message
+		}
 	case 3:
 		host.Receive(id) <- message["chunk"]
 	case 4, 5:
+		if number(message["type"]) == 5 {
+			host.Receive(id) <- errors.New(text(message["error"]))
+		}
 		// Kept, so that whoever asks for it late still finds it.
 		close(host.Receive(id))
 	}
@@ -248,14 +258,17 @@ func Serve(run func(*Host, string, Value) (Value, error)) {
 	input := bufio.NewReaderSize(os.NewFile(0, "stdin"), 65536)
 	host := &Host{answers: map[string]chan map[string]Value{}, streams: map[string]chan Value{}}
 	for header := make([]byte, 5); ; {
-		if _, err := io.ReadFull(input, header); err != nil {
-			return
+		if _, err := io.ReadFull(input, header); err != nil || header[0] != 1 {
+			return // the host is gone, or speaks another version
 		}
 		payload := make([]byte, binary.BigEndian.Uint32(header[1:]))
 		if _, err := io.ReadFull(input, payload); err != nil {
 			return
 		}
 		message, _ := (&decoder{payload}).value().(map[string]Value)
+		if message["type"] == nil {
+			return // no message at all
+		}
 		host.dispatch(message, run)
 	}
 }

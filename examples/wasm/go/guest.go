@@ -38,13 +38,20 @@ func produce(host *Host, params Value) (Value, error) {
 		binary.LittleEndian.PutUint32(chunk, uint32(index))
 		host.Send(stream, chunk)
 	}
-	host.End(stream)
+	if problem := get(params, "error"); problem != nil {
+		host.Fail(stream, problem)
+	} else {
+		host.End(stream)
+	}
 	return float64(count), nil
 }
 
 func consume(host *Host, stream string) (Value, error) {
 	count, sum := 0.0, 0.0
 	for chunk := range host.Receive(stream) {
+		if problem, failed := chunk.(error); failed {
+			return nil, problem
+		}
 		count++
 		sum += number(chunk)
 	}

@@ -141,14 +141,15 @@ impl Host {
         let mut out = io::stdout().lock();
         out.write_all(&[1]).and_then(|_| out.write_all(&(payload.len() as u32).to_be_bytes())).and_then(|_| out.write_all(&payload)).expect("write");
     }
+    /// The next message. Nothing when the host is gone, or speaks another version, or sends what is no message.
     fn read(&self) -> Option<Value> {
         let mut input = io::stdin().lock();
         let mut header = [0; 5];
         io::stdout().flush().ok()?;
-        input.read_exact(&mut header).ok()?;
+        input.read_exact(&mut header).ok().filter(|_| header[0] == 1)?;
         let mut payload = vec![0; u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize];
         input.read_exact(&mut payload).ok()?;
-        Some(Decoder(&payload).value())
+        Some(Decoder(&payload).value()).filter(|message| *message.get("type") != Value::Nil)
     }
     /// Waits for a message, and keeps the others for later.
     fn wait(&mut self, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
@@ -179,6 +180,10 @@ impl Host {
     /// Ends a stream.
     pub fn end(&self, stream: &Value) {
         self.write(vec![("type", Value::Int(4)), ("id", stream.clone())]);
+    }
+    /// Ends a stream with an error.
+    pub fn fail(&self, stream: &Value, error: &Value) {
+        self.write(vec![("type", Value::Int(5)), ("id", stream.clone()), ("error", error.clone())]);
     }
     /// The next chunk of a stream, or nothing at its end.
     pub fn receive(&mut self, stream: &Value) -> Result<Option<Value>, String> {

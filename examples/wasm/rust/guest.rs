@@ -27,7 +27,10 @@ fn produce(host: &mut Host, params: &Value) -> Result<Value, String> {
         chunk[..4].copy_from_slice(&index.to_le_bytes());
         host.send(params.get("stream"), Value::Binary(chunk));
     }
-    host.end(params.get("stream"));
+    match params.get("error") {
+        Value::Nil => host.end(params.get("stream")),
+        error => host.fail(params.get("stream"), error),
+    }
     Ok(Value::from(count as f64))
 }
 

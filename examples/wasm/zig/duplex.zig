@@ -190,10 +190,11 @@ pub const Host = struct {
         }
         while (true) {
             var header: [5]u8 = undefined;
-            if (!transfer(fd_read, 0, &header)) return Error.HostGone;
+            if (!transfer(fd_read, 0, &header) or header[0] != 1) return Error.HostGone; // gone, or of another version
             const payload = try allocator.alloc(u8, @intCast(Value.big(header[1..])));
             if (!transfer(fd_read, 0, payload)) return Error.HostGone;
             const message: Value = .{ .bytes = payload };
+            if (message.get("type").bytes.len == 0) return Error.HostGone; // no message at all
             if (wanted(message, low, high, id)) return message;
             for (&self.later) |*place| {
                 if (place.* != null) continue;
@@ -248,6 +249,15 @@ pub const Host = struct {
     /// Ends a stream.
     pub fn end(self: *Host, stream: Value) void {
         self.send(4, stream, 0, "");
+    }
+
+    /// Ends a stream with an error.
+    pub fn fail(self: *Host, stream: Value, problem: Value) void {
+        var fields: Writer = .{};
+        defer allocator.free(fields.bytes);
+        fields.text("error");
+        fields.value(problem);
+        self.send(5, stream, 1, fields.bytes[0..fields.size]);
     }
 
     /// The next chunk of a stream, or nothing at its end.

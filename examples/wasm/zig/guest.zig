@@ -38,7 +38,8 @@ fn produce(host: *Host, params: Value, result: *Writer) void {
         std.mem.writeInt(u32, bytes[0..4], @intCast(sent), .little);
         host.chunk(params.get("stream"), bytes[0..size]);
     }
-    host.end(params.get("stream"));
+    const problem = params.get("error");
+    if (problem.bytes.len > 0) host.fail(params.get("stream"), problem) else host.end(params.get("stream"));
     result.number(@floatFromInt(count));
 }
 

@@ -35,6 +35,8 @@ export async function callHttp(context: CheckContext, call: HttpCall): Promise<H
   const answer = new Promise<HttpAnswer>((resolve, reject) => {
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
     const request = send(url, { method: call.method, headers: sent, agent: false, signal: deadline.signal });
+    // A check may leave a request unanswered; it must not outlive the check.
+    context.defer(() => void request.destroy());
     request.on('response', (response) => {
       read(response).then((text) => {
         const status = response.statusCode ?? 0;

@@ -1,0 +1,150 @@
+import { type Check, NotApplicable } from '../check.js';
+import { expectEqual, expectThat } from '../expect.js';
+import { isObject } from '../target/codec.js';
+import type { HttpAnswer } from '../target/http.js';
+import { type ExecutorSession, expectFailure } from './session.js';
+
+const group = 'Standard';
+/** What the text asks for at least. */
+const MINIMUM_MS = 60_000;
+
+/** Some executors take a shorter limit from a request; who does not know the field ignores it. */
+const SHORT = { timeoutMs: 1_500 };
+
+/** Runs a tool that does not end. Does not apply when the executor's own limit is longer than the check may take. */
+async function timedOut(session: ExecutorSession, name: string): Promise<HttpAnswer> {
+  session.registry();
+  const { json } = await session.get('/info');
+  const capabilities = isObject(json) && isObject(json['capabilities']) ? json['capabilities'] : {};
+  const limit = capabilities['maxExecutionTimeMs'];
+  const { deadline } = session.context;
+  try {
+    return await session.tool(name, SHORT);
+  } catch (error) {
+    if (deadline.remainingMs > 0 || (typeof limit === 'number' && limit < deadline.limitMs)) throw error;
+    const known = typeof limit === 'number' ? `${limit} ms` : 'not known';
+    throw new NotApplicable(`its limit is ${known}, and the check may take ${deadline.limitMs} ms: see --timeout`);
+  }
+}
+
+/** Only where tools have a process of their own can they be kept apart. */
+async function requireIsolation(session: ExecutorSession): Promise<void> {
+  session.registry();
+  const { isolation } = await session.capabilities();
+  if (isolation === 'none') throw new NotApplicable('the executor says that it does not isolate tools');
+}
+
+/** Limits of time, and what is left behind. */
+export const LIFECYCLE_CHECKS: readonly Check<ExecutorSession>[] = [
+  {
+    id: 'executor.timeouts.never',
+    title: 'A tool that never settles is ended, with EXECUTION_TIMEOUT',
+    level: 'MUST',
+    group,
+    cites: ['tpmjs.timeouts.enforce', 'tpmjs.timeouts.code', 'tpmjs.codes.timeout'],
+    run: async (session) => void expectFailure(await timedOut(session, 'never'), 'EXECUTION_TIMEOUT'),
+  },
+  {
+    id: 'executor.timeouts.busy',
+    title: 'A tool that never lets go of its processor is ended, with EXECUTION_TIMEOUT',
+    level: 'MUST',
+    group,
+    cites: ['tpmjs.timeouts.enforce', 'tpmjs.timeouts.code', 'tpmjs.codes.timeout'],
+    run: async (session) => void expectFailure(await timedOut(session, 'busy'), 'EXECUTION_TIMEOUT'),
+  },
+  {
+    id: 'executor.timeouts.serves-on',
+    title: 'After a timeout the next tool runs',
+    level: 'MUST',
+    group,
+    cites: ['tpmjs.timeouts.cleanup'],
+    async run(session) {
+      await timedOut(session, 'busy');
+      expectEqual(await session.output('echo', { params: { a: 1 } }), { a: 1 }, 'the output');
+    },
+  },
+  {
+    id: 'executor.timeouts.minimum',
+    title: 'A tool may run for a minute at least',
+    level: 'SHOULD',
+    group,
+    cites: ['tpmjs.timeouts.minimum'],
+    async run(session) {
+      const { maxExecutionTimeMs } = await session.capabilities();
+      expectThat(Number(maxExecutionTimeMs) >= MINIMUM_MS, `maxExecutionTimeMs of ${MINIMUM_MS}`, maxExecutionTimeMs);
+    },
+  },
+  {
+    id: 'executor.cleanup.files',
+    title: 'What a tool writes to the temporary folder is gone afterwards',
+    level: 'SHOULD',
+    group,
+    cites: ['tpmjs.lifecycle.cleanup', 'tpmjs.lifecycle.isolate'],
+    async run(session) {
+      await requireIsolation(session);
+      const file = await session.output('writesFile');
+      expectEqual(await session.output('readsFile', { params: { file } }), false, `whether ${file} is there`);
+    },
+  },
+  {
+    id: 'executor.cleanup.processes',
+    title: 'What a tool starts is ended with it',
+    level: 'SHOULD',
+    group,
+    cites: ['tpmjs.lifecycle.cleanup'],
+    async run(session) {
+      await requireIsolation(session);
+      const pid = await session.output('startsProcess');
+      expectEqual(await session.output('findsProcess', { params: { pid } }), false, `whether process ${pid} is there`);
+    },
+  },
+  {
+    id: 'executor.isolation.exit',
+    title: 'A tool that leaves its process is TOOL_EXECUTION_ERROR, and the executor serves on',
+    level: 'SHOULD',
+    group,
+    cites: ['tpmjs.info.process', 'tpmjs.codes.tool-error'],
+    async run(session) {
+      await requireIsolation(session);
+      expectFailure(await session.tool('leaves'), 'TOOL_EXECUTION_ERROR');
+      expectEqual((await session.get('/health')).status, 200, 'the status of /health');
+    },
+  },
+  {
+    id: 'executor.isolation.state',
+    title: 'What a tool leaves in its memory is not there for the next call',
+    level: 'RECOMMENDED',
+    reason: 'the next call may be of somebody else',
+    group,
+    cites: ['tpmjs.lifecycle.isolate'],
+    async run(session) {
+      await requireIsolation(session);
+      await session.output('counts');
+      expectEqual(await session.output('counts'), 1, 'the second count');
+    },
+  },
+  {
+    id: 'executor.isolation.own-key',
+    title: 'The environment of the executor is not that of a tool',
+    level: 'RECOMMENDED',
+    reason: 'it has the key of the executor, and often more',
+    group,
+    cites: ['tpmjs.lifecycle.isolate'],
+    async run(session) {
+      await requireIsolation(session);
+      const output = await session.output('environment', { params: { names: ['EXECUTOR_API_KEY'] } });
+      expectEqual(output, { EXECUTOR_API_KEY: null }, 'the output');
+    },
+  },
+  {
+    id: 'executor.isolation.prints',
+    title: 'What a tool prints does not get into the answer',
+    level: 'RECOMMENDED',
+    reason: 'a result that is read from standard output can be forged by any dependency',
+    group,
+    cites: ['tpmjs.response.output'],
+    async run(session) {
+      expectEqual(await session.output('prints'), 'printed', 'the output');
+    },
+  },
+];
