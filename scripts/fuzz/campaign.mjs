@@ -13,13 +13,14 @@ export async function fuzz({ name, target, seed, timeMs, frames: wanted, maxFind
   const campaign = new Campaign({ name, target, seed, maxFindings });
   const started = performance.now();
   await campaign.run(started + timeMs, wanted);
-  const { frames, cases, peak, outcomes, findings } = campaign;
+  const { frames, cases, peak, outcomes } = campaign;
   const seconds = (performance.now() - started) / 1_000;
   console.log(`${frames} frames in ${cases} cases, ${seconds.toFixed(1)} s, seed ${seed}, target ${name}`);
   console.log(`memory grew by at most ${Math.max(0, Math.round(peak / 2 ** 20))} MiB`);
-  const summary = await campaign.close();
-  if (summary !== undefined) console.log(summary);
+  const closed = await campaign.close();
+  if (closed.summary !== undefined) console.log(closed.summary);
   for (const [outcome, times] of [...outcomes].sort((a, b) => b[1] - a[1])) console.log(`  ${times} ${outcome}`);
+  const findings = campaign.findings + closed.findings;
   if (findings > 0) console.log(`${findings} findings`);
   return findings > 0 ? 1 : 0;
 }
@@ -64,8 +65,13 @@ class Campaign {
     progress('');
   }
 
-  close() {
-    return closeTarget(this.#opened);
+  /** What is wrong at the end is nobody's case. */
+  async close() {
+    try {
+      return { summary: await closeTarget(this.#opened), findings: 0 };
+    } catch (error) {
+      return { summary: `fuzz: at the end: ${error?.message}`, findings: 1 };
+    }
   }
 
   async #lane(deadline, wanted) {

@@ -2,9 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { descendants, processTable, rssMiB } from '../lib/process-table.mjs';
 import { ROOT, startServer, stopCommand } from '../lib/serve.mjs';
-import { hold, MAX_TARGET_GROWTH_MIB } from './oracles.mjs';
+import { HANG_MS, hold, MAX_TARGET_GROWTH_MIB } from './oracles.mjs';
 
 /** Starts it. `verify` throws when it is gone or complained; `close` ends it and checks that nothing is left. */
 export async function serverUnderTest(args = []) {
@@ -25,6 +26,8 @@ export async function serverUnderTest(args = []) {
     hold(peak - before < MAX_TARGET_GROWTH_MIB, `the server grew from ${before} to ${peak} MiB`);
   };
   const close = async () => {
+    const busy = await underWay(server.url);
+    hold(busy.length === 0, `every client is gone, and still under way: ${JSON.stringify(busy).slice(0, 1_000)}`);
     const children = descendants(pid);
     const { code } = await stopCommand(server, 40_000);
     const table = processTable();
@@ -35,4 +38,14 @@ export async function serverUnderTest(args = []) {
     return `the server took ${Math.round(before)} MiB at first and ${Math.round(peak)} MiB at most; nothing was left`;
   };
   return { ...server, verify, checkMemory, close };
+}
+
+/** What is still under way when nobody waits for anything any more. */
+async function underWay(url) {
+  const deadline = performance.now() + HANG_MS;
+  for (;;) {
+    const { executions } = await (await fetch(`${url}/executions?status=running`)).json();
+    if (executions.length === 0 || performance.now() > deadline) return executions;
+    await delay(100);
+  }
 }
