@@ -1,7 +1,7 @@
 import { messageOfThrown } from '../../capabilities/index.js';
 import { isSallyportError, SallyportError } from '../../errors/index.js';
 import { printable, type WireValue } from '../../wire/index.js';
-import { MAX_ERROR_CHARS, REMEMBERED_IDS, type WasmLimits } from '../limits.js';
+import { MAX_ERROR_CHARS, MAX_ID_CHARS, REMEMBERED_IDS, type WasmLimits } from '../limits.js';
 import {
   type FunctionCall,
   functionCall,
@@ -497,6 +497,7 @@ export class DuplexSession {
   }
 
   #claim(message: FunctionCall, id: string): AsyncIterable<WireValue> {
+    if (!isStreamId(id)) throw noStreamId(id);
     const known = this.#received.get(id);
     if (known !== undefined) return known;
     if (!this.#incoming.has(message.id) || !mentions(message.params, id)) {
@@ -510,6 +511,7 @@ export class DuplexSession {
 
   #sendTo(id: string, chunks: AsyncIterable<unknown>): Promise<void> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended(id));
+    if (!isStreamId(id)) return Promise.reject(noStreamId(id));
     if (this.#sent.has(id))
       return Promise.reject(new SallyportError('WASM_UNKNOWN_ID', `stream ${printable(id, 80)} is sent already`));
     return this.#stream(id, chunks);
@@ -562,6 +564,19 @@ function isIssued(id: string, prefix: string, next: number): boolean {
   if (!id.startsWith(prefix)) return false;
   const number = Number(id.slice(prefix.length));
   return Number.isSafeInteger(number) && number < next && id === `${prefix}${number}`;
+}
+
+/** Ids of streams come out of parameters, where the peer may have put anything at all, or nothing. */
+function isStreamId(id: unknown): boolean {
+  return typeof id === 'string' && id.length > 0 && id.length <= MAX_ID_CHARS;
+}
+
+function noStreamId(id: unknown): SallyportError {
+  const shown = typeof id === 'string' ? `a text of ${id.length} characters` : typeof id;
+  return new SallyportError(
+    'WASM_UNKNOWN_ID',
+    `the id of a stream must be a text of 1 to ${MAX_ID_CHARS} characters, not ${shown}`,
+  );
 }
 
 /** Tells whether a string occurs as a value in params: that is how a caller announces the id of a stream. */
