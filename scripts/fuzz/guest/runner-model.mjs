@@ -182,7 +182,8 @@ export class RunnerModel {
     return open.find((one) => one === this.#active) ?? waiting;
   }
 
-  #checkLogs({ message }, logs) {
+  #checkLogs({ message, verdict }, logs) {
+    if (verdict !== 'run') return;
     const { maxLogLines = 100, maxLogChars = 64_000 } = message.options ?? {};
     hold(logs.length <= maxLogLines, `${logs.length} lines of logs, ${maxLogLines} are allowed`);
     hold(logs.join('').length <= maxLogChars, `more than ${maxLogChars} characters of logs`);

@@ -1,4 +1,5 @@
 // The server's side of the exec-server protocol as a state machine to check against.
+import { isUtf8 } from 'node:buffer';
 import { hold } from '../oracles.mjs';
 import { judgeClientMessage, judgeInitialize } from './judge.mjs';
 import { ProcessModel } from './process-model.mjs';
@@ -23,6 +24,8 @@ export class ServerModel {
   #pending = new Map();
   #processes = new Map();
   #asked = new Set();
+  /** Processes that somebody wrote to, signalled or ended, perhaps before their start was answered. */
+  #touched = new Set();
   #counts = new Map();
   #violated = false;
   #noisy = false;
@@ -45,8 +48,13 @@ export class ServerModel {
     else for (const unit of units(bytes)) this.sent(unit);
   }
 
-  sent(bytes) {
+  sent(bytes, { binary = false } = {}) {
     if (this.#violated) return;
+    // Text that is not UTF-8 is no frame of a WebSocket, whatever the dialect says.
+    if (this.#kind === 'socket' && !binary && !isUtf8(bytes)) {
+      this.#violated = true;
+      return;
+    }
     const { kind, message } = judgeClientMessage(bytes, this.#kind);
     if (kind === 'response') this.#violated = true;
     if (kind === 'notification') this.#notified(message);
@@ -155,6 +163,7 @@ export class ServerModel {
       method === 'process/write' ||
       method === 'process/terminate'
     ) {
+      this.#touched.add(params?.processId);
       this.#processes.get(params?.processId)?.interfered();
     }
     return this.#expect(request);
@@ -174,7 +183,9 @@ export class ServerModel {
   #started(request) {
     const { processId } = request.params;
     hold(!this.#processes.get(processId)?.running, `process ${processId} was started twice`);
-    this.#processes.set(processId, new ProcessModel(request, this.#dialect));
+    const process = new ProcessModel(request, this.#dialect);
+    if (this.#touched.has(processId)) process.interfered();
+    this.#processes.set(processId, process);
   }
 
   #heard({ method, params, id }) {

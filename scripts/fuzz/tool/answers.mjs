@@ -1,11 +1,14 @@
 // What an answer of the tool protocol may be.
 import { isDeepStrictEqual } from 'node:util';
+import { ERROR_REGISTRY } from '../../../dist/errors/index.js';
+import { EXECUTE_ERROR_CODES } from '../../../dist/guest/index.js';
 import { TOOL_ERROR_CODES } from '../../../dist/tool/index.js';
 import { hold } from '../oracles.mjs';
 
 /** Statuses that the specification, or HTTP itself, has for what a client did. A 500 is never one of them. */
 const STATUSES = new Set([200, 202, 400, 403, 404, 408, 409, 413, 415, 417, 431, 503]);
-const CODES = new Set([...(TOOL_ERROR_CODES ?? [])]);
+/** Programs and Wasm modules, which share the port, have codes of their own. */
+const CODES = new Set([...TOOL_ERROR_CODES, ...EXECUTE_ERROR_CODES, ...Object.keys(ERROR_REGISTRY)]);
 
 /** Checks one answer against what is known of its request. */
 export function checkAnswer({ status, headers, body }, { kind, method, expect }) {
@@ -25,8 +28,7 @@ export function checkAnswer({ status, headers, body }, { kind, method, expect })
   }
   // A batch of which one failed has no error of its own.
   const code = answer.error?.code;
-  if (code !== undefined)
-    hold(typeof code === 'string' && (CODES.size === 0 || CODES.has(code)), `an unknown code: ${shown}`);
+  if (code !== undefined) hold(typeof code === 'string' && CODES.has(code), `an unknown code: ${shown}`);
   hold(code !== 'INTERNAL_ERROR', `an internal error: ${shown}`);
   if (kind !== 'valid') return;
   hold(status === expect.status, `expected ${JSON.stringify(expect)}, got ${shown}`);

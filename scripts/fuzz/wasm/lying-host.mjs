@@ -77,7 +77,7 @@ export async function checkServeDuplex({ stream, pieces, ending }) {
   await withinLimit(server.closed, 'the session does not end with its input');
   if (early !== undefined)
     hold(
-      model.violated || /stream|idle|stall/i.test(early.message),
+      model.violated || /stream|idle|stall|terminated by this side/i.test(early.message),
       `it ended without a reason that we know of: ${early.message}`,
     );
   return { frames: 1, outcome: `serveDuplex: ${early === undefined ? 'served' : 'ended'}` };
