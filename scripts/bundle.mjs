@@ -19,10 +19,24 @@ for (const name of ['thread', 'child']) {
   await bundle.close();
 }
 
+// What a tool runs in: CommonJS, because that needs no loader but the one that is there at the start.
+const child = fileURLToPath(new URL('../tool/child/', dist));
+const runner = await rolldown({
+  input: join(child, 'runner.js'),
+  platform: 'node',
+  // Loaded when they are needed, from beside it.
+  external: /(relay|describe-tool|warm)\.js$/,
+});
+await runner.write({ file: join(child, 'runner.bundle.cjs'), format: 'cjs' });
+await runner.close();
+
 // The server loads some three hundred modules of ours and of the schema library, which takes a third of its start: they become
 // one file as well. What the rest of the command shares with it by identity (errors) stays outside.
 const cli = fileURLToPath(new URL('../cli/', dist));
 const SHARED = /(errors\/index\.js|\/exit\.js)$/;
+
+/** What brings files that it looks for beside itself, or is loaded by the first who needs it. */
+const OUTSIDE = /^(node:|libsql|quickjs-wasi|@lydell\/node-pty|@npmcli\/|pacote|rolldown|@sveltejs\/acorn-typescript)/;
 
 /** Lets each module still find its neighbours: inside the bundle its URL is that of the file it came from. */
 const ownUrls = {
@@ -38,9 +52,15 @@ const ownUrls = {
 const server = await rolldown({
   input: join(cli, 'serve-all.js'),
   platform: 'node',
-  external: (id) => (/^[./]/.test(id) ? SHARED.test(id) : !/^zod(\/|$)/.test(id)),
+  external: (id) => (/^[./]/.test(id) ? SHARED.test(id) : OUTSIDE.test(id)),
   treeshake: { moduleSideEffects: (id) => !id.includes('node_modules') },
   plugins: [ownUrls],
 });
-await server.write({ file: join(cli, 'serve-all.bundle.js'), format: 'esm', codeSplitting: false });
+await server.write({
+  file: join(cli, 'serve-all.bundle.js'),
+  format: 'esm',
+  codeSplitting: false,
+  // Half the bytes to read and scan at each start; names stay, for stack traces.
+  minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+});
 await server.close();

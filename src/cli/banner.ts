@@ -10,7 +10,7 @@ export interface BannerFacts {
 
 /** What a person sees at the start: where it is, what confines what, and what to try. */
 export function banner({ url, isolation, key, modules }: BannerFacts): string {
-  const { levels, enforced } = isolation;
+  const { levels, enforced, shortfall } = isolation;
   const boundaries = (['guest', 'wasm', 'tool', 'process'] as const).map(
     (kind) => `  ${kind.padEnd(8)} ${levels[kind].padEnd(10)} ${enforced[kind]}`,
   );
@@ -19,6 +19,7 @@ export function banner({ url, isolation, key, modules }: BannerFacts): string {
     `Sallyport ${packageVersion()} listens on ${url}`,
     '',
     ...boundaries,
+    ...(shortfall === undefined ? [] : [`  weaker   ${shortfall}`]),
     `  key      ${key === 'needed' ? 'needed: Authorization: Bearer …' : 'not needed: only this machine is served'}`,
     ...(modules.length === 0 ? [] : [`  modules  ${modules.join(', ')}`]),
     '',

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { isSallyportError } from '../errors/index.js';
-import { createExecServer, type ExecServer } from '../process/index.js';
+import type { ExecServer, ProcessLimits } from '../process/index.js';
 import {
   isLoopback,
   listenWebSocket,
@@ -9,22 +9,25 @@ import {
   printable,
   webSocketTransport,
 } from '../wire/index.js';
-import { garbageCollector } from './collect-garbage.js';
+import { collect, confinedExecServer, type ExecIsolationFlags, withIsolationOptions } from './exec-isolation.js';
+import { limitOption } from './exec-limits.js';
 import { CliError, EXIT } from './exit.js';
 
 const EXAMPLES = `
 Examples:
   sallyport exec-server                                 one client on standard input and output
   sallyport exec-server --listen ws://127.0.0.1:8080    WebSocket clients; port 0 for any free one
+  sallyport exec-server --isolation container --workspace ~/project    commands see that folder and no network
 
 The token that WebSocket clients must send is taken from EXECUTOR_API_KEY. An address that other machines can reach
 needs one. On a web page, only pages named with --allow-origin can connect.`;
 
-interface Options {
+interface Options extends ExecIsolationFlags {
   readonly listen: string;
   readonly allowOrigin: readonly string[];
   readonly http: boolean;
   readonly fs: boolean;
+  readonly limit: Partial<ProcessLimits>;
   readonly ignoreSandbox?: boolean;
 }
 
@@ -34,27 +37,30 @@ const say = (line: string): void => {
 
 /** Builds `sallyport exec-server`. */
 export function execServerCommand(): Command {
-  return new Command('exec-server')
+  const command = new Command('exec-server')
     .description('Serve the exec-server protocol: run commands and terminals for a client.')
     .option('--listen <address>', 'stdio:// or ws://IP:PORT', 'stdio://')
     .option('--allow-origin <origin>', 'let this web page connect (repeatable)', collect, [])
     .option('--no-http', 'switch http/request off')
     .option('--no-fs', 'switch fs/* off')
+    .option('--limit <name=number>', 'a limit of the boundary, such as detachMs=60000 (repeatable)', limitOption, {})
     .option('--ignore-sandbox', 'accept requests for a sandbox that is not enforced here')
     .addHelpText('after', EXAMPLES)
     .action(async (options: Options) => {
-      const server = createExecServer({
-        http: options.http ? 'on' : 'off',
-        fileSystem: options.fs ? 'on' : 'off',
-        sandboxRequests: options.ignoreSandbox ? 'ignore' : 'refuse',
-      });
+      const server = await confinedExecServer(
+        options,
+        {
+          http: options.http ? 'on' : 'off',
+          fileSystem: options.fs ? 'on' : 'off',
+          limits: options.limit,
+          sandboxRequests: options.ignoreSandbox ? 'ignore' : 'refuse',
+        },
+        say,
+      );
       if (options.listen === 'stdio://' || options.listen === 'stdio') await serveStdio(server);
       else await serveWebSocket(server, options);
     });
-}
-
-function collect(value: string, earlier: readonly string[]): readonly string[] {
-  return [...earlier, value];
+  return withIsolationOptions(command);
 }
 
 /** Resolves at the first signal that asks this process to end. */
@@ -67,7 +73,6 @@ function asked(): Promise<void> {
 async function serveStdio(server: ExecServer): Promise<void> {
   const transport = ndjsonTransport({ ...server.transportOptions, readable: process.stdin, writable: process.stdout });
   const connection = server.serveConnection(transport, {
-    onOutput: garbageCollector(),
     onProblem: (problem) => say(printable(problem)),
   });
   await Promise.race([connection.ended, asked()]);
@@ -86,7 +91,6 @@ async function serveWebSocket(server: ExecServer, options: Options): Promise<voi
     throw new CliError(`--listen ${options.listen}: ${reason}; set EXECUTOR_API_KEY to a token first`, EXIT.failure);
   }
   const stop = asked();
-  const onOutput = garbageCollector();
   const listener = await listenWebSocket(
     {
       ...address,
@@ -96,7 +100,6 @@ async function serveWebSocket(server: ExecServer, options: Options): Promise<voi
     },
     (socket) => {
       server.serveConnection(webSocketTransport(socket, server.transportOptions), {
-        onOutput,
         onProblem: (problem) => say(`connection closed: ${printable(problem)}`),
       });
     },

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { createExecServer, ExecClient, type ExecServer, type ProcessHandle } from '../process/index.js';
+import { ExecClient, type ExecServer, type ProcessHandle } from '../process/index.js';
+import { confinedExecServer, type ExecIsolationFlags, withIsolationOptions } from './exec-isolation.js';
 import { CliError } from './exit.js';
 
 const EXAMPLES = `
@@ -9,6 +10,7 @@ Examples:
   sallyport exec -- ls -l                               run a command, with its exit code
   sallyport exec --tty -- bash                          a terminal
   sallyport exec --timeout 10s --env K=V -- make test
+  sallyport exec --isolation container -- make          it sees this folder, the system's programs and no network
   sallyport exec --url ws://127.0.0.1:8080 -- uname     on another machine; the token is taken from EXECUTOR_API_KEY
 
 The command gets the core of the environment (PATH, HOME, LANG, …) and what --env names. When its time is up it is ended
@@ -18,7 +20,7 @@ and the exit code is 124.`;
 const TIMED_OUT = 124;
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-interface Options {
+interface Options extends ExecIsolationFlags {
   readonly tty?: boolean;
   readonly cwd?: string;
   readonly env: Readonly<Record<string, string>>;
@@ -28,7 +30,7 @@ interface Options {
 
 /** Builds `sallyport exec`. */
 export function execCommand(): Command {
-  return new Command('exec')
+  const command = new Command('exec')
     .description('Run a command through the process boundary.')
     .argument('<argv...>', 'the program and its arguments, after --')
     .option('-t, --tty', 'give it a terminal')
@@ -41,6 +43,7 @@ export function execCommand(): Command {
     .action(async (argv: string[], options: Options) => {
       process.exitCode = await run(argv, options);
     });
+  return withIsolationOptions(command);
 }
 
 function variable(text: string, earlier: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
@@ -56,7 +59,11 @@ function duration(text: string): number {
 }
 
 async function run(argv: readonly string[], options: Options): Promise<number> {
-  const server: ExecServer | undefined = options.url === undefined ? createExecServer() : undefined;
+  if (options.url !== undefined && options.isolation !== 'process') {
+    throw new CliError('--isolation is for commands that run here: with --url the server decides');
+  }
+  const say = (line: string): void => void process.stderr.write(`sallyport exec: ${line}\n`);
+  const server = options.url === undefined ? await confinedExecServer(options, {}, say) : undefined;
   const client = await connect(server, options.url);
   const giveUp = (): void => {
     restoreTerminal();

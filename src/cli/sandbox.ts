@@ -5,7 +5,6 @@ import { isSallyportError } from '../errors/index.js';
 import {
   createSpawner,
   DEFAULT_LIMITS,
-  type NetworkPolicy,
   type OutputStream,
   type Policy,
   type ProxyDecision,
@@ -13,6 +12,7 @@ import {
 } from '../sandbox/index.js';
 import { printable } from '../wire/index.js';
 import { CliError } from './exit.js';
+import { networkOf } from './network-option.js';
 import { positiveInteger } from './options.js';
 
 interface SandboxFlags {
@@ -76,18 +76,6 @@ export function sandboxCommand(): Command {
     .passThroughOptions()
     .addHelpText('after', HELP)
     .action(run);
-}
-
-function networkOf(entries: readonly string[]): NetworkPolicy {
-  const words = new Set(['none', 'loopback', 'full', 'host']);
-  const [word, ...others] = entries.filter((entry) => words.has(entry));
-  const hosts = entries.filter((entry) => !words.has(entry));
-  if (others.length > 0) throw new CliError(`--net ${word} and --net ${others[0]} contradict each other`);
-  if (word === 'full') return { kind: 'full', hosts };
-  if (word !== undefined && hosts.length > 0)
-    throw new CliError(`--net ${word} and --net ${hosts[0]} contradict each other`);
-  if (word === 'loopback' || word === 'host') return { kind: word };
-  return hosts.length === 0 ? { kind: 'none' } : { kind: 'allow', hosts };
 }
 
 function policyOf(flags: SandboxFlags): Policy {

@@ -25,6 +25,7 @@ export interface ServeFlags {
   readonly port?: number;
   readonly apiKey?: string;
   readonly isolation?: 'auto' | 'process' | 'container';
+  readonly workspace?: readonly string[];
   readonly cacheDir?: string;
   readonly tools?: string;
   readonly wasm?: string;
@@ -94,14 +95,19 @@ function openLog(level: string): Logger {
   return pino({ level, redact: { paths, censor: '[redacted]' } }, destination);
 }
 
-async function open(config: ServeConfig, logger: Logger): Promise<SallyportServer> {
+async function open(config: ServeConfig, file: string | undefined, logger: Logger): Promise<SallyportServer> {
   const { host, port, isolation, cacheDir, wasm, tools, allowOrigin, allowHost, info, registry } = config;
-  const { limits, toolLimits, toolPolicy, exec, apiKey } = config;
+  const { limits, toolLimits, toolPolicy, exec, apiKey, workspace, policies } = config;
+  // Code and settings that the server reads again at its next start.
+  const protect = [tools ?? '', file ?? ''].filter((path) => path !== '');
   const providers = tools === undefined ? undefined : await loadTools(tools);
   return createServer({
     host,
     port,
     isolation,
+    workspace,
+    policies,
+    protect,
     wasmDir: wasm,
     allowOrigin,
     allowHost,
@@ -134,7 +140,7 @@ export async function serveAll(flags: ServeFlags): Promise<void> {
   let server: SallyportServer | undefined;
   let url: string;
   try {
-    server = await open(config, logger);
+    server = await open(config, flags.config ?? process.env['SALLYPORT_CONFIG'], logger);
     url = await server.listen();
   } catch (error) {
     await server?.dispose();
@@ -145,9 +151,9 @@ export async function serveAll(flags: ServeFlags): Promise<void> {
   if (process.stdout.isTTY) {
     process.stdout.write(banner({ url, isolation, modules, key: keys.length > 0 ? 'needed' : 'not needed' }));
   } else {
-    const { asked, levels, enforced } = isolation;
+    const { asked, levels, enforced, limits, shortfall } = isolation;
     logger.info({ url, auth: keys.length > 0 ? 'bearer' : 'none', keys: keys.map(({ name }) => name) }, 'listening');
-    logger.info({ asked, levels, enforced }, 'isolation');
+    logger.info({ asked, levels, enforced, limits, shortfall }, 'isolation');
   }
   untilSignals(server, flags, config.drainTimeoutMs ?? DRAIN_TIMEOUT_MS, logger);
 }
@@ -156,6 +162,8 @@ function remedyOf(code: string): string {
   switch (code) {
     case 'SERVER_LISTEN':
       return '; choose another with --port, or --port 0 for any free one';
+    case 'SERVER_ISOLATION':
+      return '; or take what there is with --isolation auto';
     case 'TOOL_CACHE_UNUSABLE':
       return '; make it writable, or name another one with --cache-dir';
     default:
@@ -188,8 +196,9 @@ function untilSignals(server: SallyportServer, flags: ServeFlags, drainTimeoutMs
     void settle(flags).then(
       ({ config }) => {
         const keys = keysOf(config);
-        server.reload({ keys });
-        logger.info({ keys: keys.map(({ name }) => name) }, 'keys were read again');
+        const restart = server.reload({ keys, limits: config.limits ?? {} });
+        logger.info({ keys: keys.map(({ name }) => name) }, 'keys and limits were read again');
+        if (restart.length > 0) logger.warn({ limits: restart }, 'these limits change with the next start only');
       },
       // What was there before stays in force.
       (error: unknown) =>

@@ -1,8 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { printable } from '../wire/index.js';
 import { CliError } from './exit.js';
 import { defaultToolCache } from './tool-cache.js';
+import { type ToolIsolationFlags, withIsolationOptions } from './tool-isolation-options.js';
 
-interface ServeOptions {
+interface ServeOptions extends ToolIsolationFlags {
   readonly host: string;
   readonly port: number;
   readonly cacheDir?: string;
@@ -15,7 +17,6 @@ interface ServeOptions {
   readonly minReleaseAge: number;
   readonly webhookAllow: readonly string[];
   readonly region?: string;
-  readonly level: string;
 }
 
 const MAX_CONNECTIONS = 1_024;
@@ -48,25 +49,41 @@ async function serveTools(options: ServeOptions): Promise<void> {
     throw new CliError(`${options.host} can be reached by others: set EXECUTOR_API_KEY, or use --host 127.0.0.1`);
   }
   // Loaded here, so that other commands do not wait for it.
-  const [{ default: Fastify }, { pino }, tool] = await Promise.all([
+  const [{ default: Fastify }, { pino }, tool, { toolIsolation }] = await Promise.all([
     import('fastify'),
     import('pino'),
     import('../tool/index.js'),
+    import('./tool-isolation.js'),
   ]);
   const { createToolExecutor, toolRoutes, toolServerOptions } = tool;
   const logger = pino({ level: process.env['LOG_LEVEL'] ?? 'info' }, pino.destination(2));
+  const cacheDir = options.cacheDir ?? defaultToolCache();
+  const { spawner, level, reason, network } = await toolIsolation(options, cacheDir, (decision) => {
+    const { verdict, protocol, host, port, address } = decision;
+    logger.info(
+      { verdict, protocol, host: printable(host, 200), port, address, reason: decision.reason },
+      'connection',
+    );
+  });
   const executor = createToolExecutor({
-    cacheDir: options.cacheDir ?? defaultToolCache(),
-    level: options.level,
+    cacheDir,
+    spawner,
+    level,
     ...(options.registry === undefined ? {} : { registry: options.registry }),
     policy: {
       allowScripts: options.allowScripts,
       deny: options.deny,
       minReleaseAgeMs: options.minReleaseAge,
       webhookAllow: options.webhookAllow,
+      ...(network === undefined ? {} : { network }),
     },
   });
-  const server = Fastify(toolServerOptions(executor.limits));
+  const { maxTotalTimeMs, requestTimeoutMs } = executor.limits;
+  const server = Fastify({
+    ...toolServerOptions(executor.limits),
+    // Longer than any answer takes: who has not moved a byte since does not read it.
+    connectionTimeout: maxTotalTimeMs + requestTimeoutMs,
+  });
   server.server.maxConnections = MAX_CONNECTIONS;
   server.addHook('onResponse', async (request, reply) => {
     // The path without its query, and no header: neither keys nor parameters belong in a log.
@@ -88,10 +105,14 @@ async function serveTools(options: ServeOptions): Promise<void> {
   try {
     await executor.warm();
     const url = await server.listen({ host: options.host, port: options.port });
-    logger.info({ url, level: executor.level, auth: apiKey === '' ? 'none' : 'bearer' }, 'serving tools');
+    logger.info(
+      { url, level, reason, confinedBy: executor.confinedBy, auth: apiKey === '' ? 'none' : 'bearer' },
+      'serving tools',
+    );
     process.stdout.write(`${url}\n`);
   } catch (error) {
     await executor.dispose();
+    await spawner.dispose();
     throw new CliError(
       `cannot serve on ${options.host}:${options.port}: ${error instanceof Error ? error.message : String(error)}`,
     );
@@ -101,6 +122,7 @@ async function serveTools(options: ServeOptions): Promise<void> {
     process.removeListener('SIGINT', stop);
     void (async () => {
       await executor.dispose();
+      await spawner.dispose();
       await server.close();
     })();
   };
@@ -110,7 +132,7 @@ async function serveTools(options: ServeOptions): Promise<void> {
 
 /** Builds `sallyport serve-tools`. */
 export function serveToolsCommand(): Command {
-  return new Command('serve-tools')
+  const command = new Command('serve-tools')
     .description('Serve npm tools over HTTP (TPMJS Executor Protocol 1.0).')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <number>', 'port to listen on; 0 picks one', portNumber, 7420)
@@ -133,8 +155,8 @@ export function serveToolsCommand(): Command {
       collect,
       [],
     )
-    .option('--region <name>', 'what /info says about where this runs')
-    .option('--level <name>', 'isolation level of tools', 'process')
+    .option('--region <name>', 'what /info says about where this runs');
+  return withIsolationOptions(command)
     .addHelpText(
       'after',
       `

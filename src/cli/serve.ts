@@ -7,7 +7,7 @@ const BUNDLE: string = new URL('./serve-all.bundle.js', import.meta.url).href;
 const HELP = `
 Flags override the environment (EXECUTOR_API_KEY, SALLYPORT_PORT, …), which overrides the file of --config. On a loopback
 address no key is needed; an address that others can reach needs one. SIGTERM lets what runs finish; a second one ends it.
-SIGHUP reads the keys and their limits again.
+SIGHUP reads keys and limits again.
 
 Example:
   $ sallyport serve --port 7420 --tools ./tools.mjs --wasm ./modules
@@ -41,6 +41,11 @@ export function serveCommand(): Command {
         'process',
         'container',
       ]),
+    )
+    .option(
+      '--workspace <folder>',
+      'where commands may work and write at level container; may be given several times',
+      collect,
     )
     .option('--cache-dir <folder>', 'where packages and asynchronous executions are kept')
     .option('--tools <module>', 'a module that exports what programs of POST /run may call')

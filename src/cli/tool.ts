@@ -5,8 +5,9 @@ import type { ToolEvent } from '../tool/index.js';
 import { printable } from '../wire/index.js';
 import { CliError, EXIT } from './exit.js';
 import { defaultToolCache } from './tool-cache.js';
+import { type ToolIsolationFlags, withIsolationOptions } from './tool-isolation-options.js';
 
-interface ToolOptions {
+interface ToolOptions extends ToolIsolationFlags {
   readonly env: Readonly<Record<string, string>>;
   readonly timeout?: number;
   readonly json?: true;
@@ -77,15 +78,24 @@ function progressOf({ event, data }: ToolEvent): string | undefined {
 async function runTool(spec: string, name: string, argument: string | undefined, options: ToolOptions): Promise<void> {
   const params = await readParams(argument);
   // Loaded here, so that other commands do not wait for it.
-  const { createToolExecutor } = await import('../tool/index.js');
+  const [{ createToolExecutor }, { toolIsolation }] = await Promise.all([
+    import('../tool/index.js'),
+    import('./tool-isolation.js'),
+  ]);
+  const cacheDir = options.cacheDir ?? defaultToolCache();
+  const { spawner, level, reason, network } = await toolIsolation(options, cacheDir);
+  await using _children = spawner;
   await using executor = createToolExecutor({
-    cacheDir: options.cacheDir ?? defaultToolCache(),
+    cacheDir,
+    spawner,
+    level,
     ...(options.registry === undefined ? {} : { registry: options.registry }),
     // One call and done: nobody comes back for a second child or a faster tree.
     limits: { warmChildren: 0 },
-    policy: { bundle: 'never' },
+    policy: { bundle: 'never', ...(network === undefined ? {} : { network }) },
   });
   const progress = progressLine();
+  progress.show(`isolation: ${level} (${printable(reason)})`);
   const request = {
     ...splitPackage(spec),
     name,
@@ -130,7 +140,7 @@ const shown = (message: string): string => message.replace(/[\x00-\x08\x0b-\x1f\
 
 /** Builds `sallyport tool`. */
 export function toolCommand(): Command {
-  return new Command('tool')
+  const command = new Command('tool')
     .description('Run a tool of an npm package and print its result.')
     .argument('<package[@version]>', 'npm package, with a version, range or tag')
     .argument('<export>', 'name of the tool')
@@ -139,7 +149,8 @@ export function toolCommand(): Command {
     .option('--timeout <duration>', 'limit for import and execution, such as 30s or 500ms', milliseconds)
     .option('--json', 'print the whole answer as JSON')
     .option('--cache-dir <folder>', 'where packages are kept')
-    .option('--registry <url>', 'registry to install from; npm configuration decides otherwise')
+    .option('--registry <url>', 'registry to install from; npm configuration decides otherwise');
+  return withIsolationOptions(command)
     .addHelpText(
       'after',
       `

@@ -11,8 +11,6 @@ export interface ConnectionOptions {
   readonly principal?: string;
   /** Hears which session the connection has opened or resumed. */
   readonly onSession?: (sessionId: string) => void;
-  /** Counts the bytes of output as they are sent. */
-  readonly onOutput?: (bytes: number) => void;
   /** Hears one line for people when the connection ends for a reason that the client should know. */
   readonly onProblem?: (problem: string) => void;
 }
@@ -37,7 +35,6 @@ export class Connection implements SessionSink, ServedConnection {
   readonly #handler: ExecHandler;
   readonly #processor: Processor;
   readonly #onProblem: (problem: string) => void;
-  readonly #onOutput: ((bytes: number) => void) | undefined;
   #session: Session | undefined;
   #unsent = 0;
   #full = false;
@@ -45,7 +42,6 @@ export class Connection implements SessionSink, ServedConnection {
   constructor(handler: ExecHandler, transport: Transport<unknown, unknown>, options: ConnectionOptions = {}) {
     this.#handler = handler;
     this.#transport = transport;
-    this.#onOutput = options.onOutput;
     this.#onProblem = options.onProblem ?? (() => {});
     this.#processor = new Processor({
       handler,
@@ -76,7 +72,6 @@ export class Connection implements SessionSink, ServedConnection {
     const message = encoded ? encodeOutput(event, dialect) : notificationOf(event, dialect);
     const size = 'bytes' in event ? event.bytes.length : 0;
     this.#send(message, size);
-    this.#onOutput?.(size);
     return this.#full ? 'wait' : 'more';
   }
 

@@ -1,6 +1,7 @@
-import { createSpawner, type Spawner } from '../sandbox/index.js';
+import { createSpawner, networkGate, type Spawner } from '../sandbox/index.js';
 import type { Clock, JsonMessageOptions, Transport } from '../wire/index.js';
 import { Connection, type ConnectionOptions, type ServedConnection } from './connection.js';
+import type { ExecPolicy } from './exec-policy.js';
 import { ExecHandler } from './handler.js';
 import type { NetworkPolicy } from './http-request.js';
 import { type ProcessLimits, processLimits } from './limits.js';
@@ -15,11 +16,16 @@ export interface ExecServerOptions {
   readonly limits?: Partial<ProcessLimits>;
   /** What `envPolicy` may inherit from. Default: this process's environment, without `EXECUTOR_API_KEY`. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Whether `fs/*` works. Default: `on`. It acts on this machine's files, whatever the level of processes is. */
+  /**
+   * What commands may reach at a level that confines them: the one whose `forCommand` the level was made with. With it,
+   * `fs/*` and `http/request` reach what commands can.
+   */
+  readonly policy?: ExecPolicy;
+  /** Whether `fs/*` works. Default: `on`, but `off` at any level other than `process` without a `policy`. */
   readonly fileSystem?: 'on' | 'off';
-  /** Whether `http/request` works. Default: `on`. */
+  /** Whether `http/request` works. The same default. */
   readonly http?: 'on' | 'off';
-  /** Decides about every connection of `http/request`. Default: all are allowed. */
+  /** Decides about every connection of `http/request`. Default: the network of `policy`; without one all are allowed. */
   readonly networkPolicy?: NetworkPolicy;
   /** What to do when a client describes a sandbox of its own, which is not enforced here. Default: `refuse`. */
   readonly sandboxRequests?: 'refuse' | 'ignore';
@@ -44,17 +50,23 @@ export interface ExecServer extends AsyncDisposable {
 /** Makes a server. It listens to nothing by itself: hand it transports. */
 export function createExecServer(options: ExecServerOptions = {}): ExecServer {
   const limits = processLimits(options.limits);
+  const { level = 'process', policy } = options;
+  // Files and network of the server would be a way around a level that confines commands.
+  const reach = level === 'process' || policy !== undefined ? 'on' : 'off';
   const spawner = options.spawner ?? createSpawner();
   const { EXECUTOR_API_KEY: _secret, ...environment } = options.environment ?? process.env;
   const handler = new ExecHandler({
     spawner,
-    level: options.level ?? 'process',
+    level,
     limits,
     clock: options.clock,
     environment,
-    fileSystem: options.fileSystem ?? 'on',
-    http: options.http ?? 'on',
+    fileSystem: options.fileSystem ?? reach,
+    http: options.http ?? reach,
+    // A hook of the embedder's own decides in place of the policy, which would refuse everything by default.
+    networkGate: options.networkPolicy === undefined && policy !== undefined ? networkGate(policy.network) : undefined,
     networkPolicy: options.networkPolicy ?? (() => ({ allow: true })),
+    policy,
     sandboxRequests: options.sandboxRequests ?? 'refuse',
     observer: options.observer,
   });

@@ -128,15 +128,22 @@ export class Fields {
 
   /** An absolute path: native in the first dialect, a `file:` URI in the later one. */
   path(name: string): string {
-    const text = this.string(name);
-    if (text.includes('\0')) throw this.wrong(name, 'must not contain a NUL character');
-    if (this.#dialect === 'later') return this.#fromUri(name, text);
-    if (!isAbsolute(text)) throw this.wrong(name, `must be an absolute path, not ${quote(text)}`);
-    return text;
+    return this.#path(name, this.string(name));
+  }
+
+  paths(name: string): string[] {
+    return this.strings(name).map((text, index) => this.#path(`${name}[${index}]`, text));
   }
 
   wrong(name: string, problem: string): ExecError {
     return new ExecError('invalidParams', `${this.#at}${name} ${problem}`);
+  }
+
+  #path(name: string, text: string): string {
+    if (text.includes('\0')) throw this.wrong(name, 'must not contain a NUL character');
+    if (this.#dialect === 'later') return this.#fromUri(name, text);
+    if (!isAbsolute(text)) throw this.wrong(name, `must be an absolute path, not ${quote(text)}`);
+    return text;
   }
 
   #absent(name: string): boolean {

@@ -1,15 +1,18 @@
 import { constants } from 'node:os';
-import type { SpawnedProcess, Spawner, TerminalSize } from '../sandbox/index.js';
+import type { NetworkGate, PolicyRequest, SpawnedProcess, Spawner, TerminalSize } from '../sandbox/index.js';
 import { type Clock, REAL_CLOCK } from '../wire/index.js';
 import { applyEnvPolicy, type EnvPolicy } from './env-policy.js';
 import { type EnvironmentInfo, environmentInfo } from './environment.js';
 import { ExecError } from './exec-error.js';
+import type { ExecPolicy } from './exec-policy.js';
 import { FileSystem } from './fs/file-system.js';
 import { HttpRequests, type NetworkPolicy } from './http-request.js';
 import type { ProcessLimits } from './limits.js';
 import { ManagedProcess, protocolExitCode, type ReadResult } from './managed-process.js';
 import type { WriteStatus } from './messages.js';
 import type { ExecObserver, ProcessWatcher } from './observer.js';
+import type { SandboxRequest } from './sandbox-request.js';
+import { narrowedTo, scopeWithin } from './sandbox-rules.js';
 import type { Session } from './session.js';
 import { SessionRegistry } from './session-registry.js';
 
@@ -26,8 +29,8 @@ export interface StartParams {
   /** The first size of the terminal. */
   readonly size?: TerminalSize | undefined;
   readonly timeoutMs?: number | undefined;
-  /** Whether the client asks for a confinement of its own description. */
-  readonly sandbox?: 'requested' | undefined;
+  /** What the client's own description of a confinement asks for. */
+  readonly sandbox?: SandboxRequest | undefined;
 }
 
 export interface ReadParams {
@@ -57,7 +60,11 @@ export interface HandlerOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly fileSystem: 'on' | 'off';
   readonly http: 'on' | 'off';
+  /** Asked before a name is resolved for `http/request`. */
+  readonly networkGate: NetworkGate | undefined;
   readonly networkPolicy: NetworkPolicy;
+  /** What commands may reach; nothing where nothing confines them. */
+  readonly policy: ExecPolicy | undefined;
   /** What happens when a client asks for a confinement that this server does not enforce. */
   readonly sandboxRequests: 'refuse' | 'ignore';
   readonly observer?: ExecObserver | undefined;
@@ -81,13 +88,22 @@ export class ExecHandler {
     this.#options = options;
     this.limits = options.limits;
     this.sessions = new SessionRegistry(options.limits, options.clock ?? REAL_CLOCK);
-    this.#files = new FileSystem(options.limits);
-    this.#http = new HttpRequests(options.limits, options.networkPolicy, options.observer);
+    this.#files = new FileSystem(options.limits, options.policy?.files);
+    const { limits, networkGate: gate, networkPolicy: policy, observer } = options;
+    this.#http = new HttpRequests({ limits, gate, policy, observer });
   }
 
   get fileSystem(): FileSystem {
-    if (this.#options.fileSystem === 'off') throw new ExecError('invalidRequest', 'file access is switched off here');
-    return this.#files;
+    return this.files(undefined);
+  }
+
+  /** The files that a client may reach that describes a sandbox of its own. */
+  files(sandbox: SandboxRequest | undefined): FileSystem {
+    const { fileSystem, limits, policy } = this.#options;
+    if (fileSystem === 'off') throw new ExecError('invalidRequest', 'file access is switched off here');
+    const rules = this.#rules(sandbox);
+    if (rules === undefined || policy === undefined) return this.#files;
+    return new FileSystem(limits, scopeWithin(rules, policy.files));
   }
 
   get http(): HttpRequests {
@@ -99,13 +115,29 @@ export class ExecHandler {
     return environmentInfo(this.#options.environment);
   }
 
-  /** Refuses a request for a confinement that nobody would enforce. */
-  checkSandbox(sandbox: 'requested' | undefined): void {
-    if (sandbox === undefined || this.#options.sandboxRequests === 'ignore') return;
-    throw new ExecError(
+  /** The rules of a client's sandbox, where there are any to be followed. Refuses those that nobody would enforce. */
+  #rules(sandbox: SandboxRequest | undefined): Extract<SandboxRequest, { kind: 'rules' }> | undefined {
+    if (sandbox === undefined || sandbox.kind === 'nothing' || this.#options.sandboxRequests === 'ignore') return;
+    if (sandbox.kind === 'unknown' || this.#options.policy === undefined) throw this.#sandboxRefused();
+    return sandbox;
+  }
+
+  #sandboxRefused(): ExecError {
+    const { level } = this.#options;
+    return new ExecError(
       'invalidRequest',
-      `sandbox is not enforced here: processes run at level ${this.#options.level}; send null`,
+      `sandbox is not enforced here as described: processes run at level ${level}; send null`,
     );
+  }
+
+  /** What of the policy of commands is left for one whose client describes a sandbox of its own. */
+  #narrowed(sandbox: SandboxRequest | undefined, cwd: string): PolicyRequest | undefined {
+    const rules = this.#rules(sandbox);
+    const { policy } = this.#options;
+    if (rules === undefined || policy === undefined) return undefined;
+    const narrowed = narrowedTo(rules, policy.forCommand({ cwd }));
+    if (narrowed === undefined) throw this.#sandboxRefused();
+    return narrowed;
   }
 
   /** What the answer to a start says about confinement. Clients know only the name for none at all. */
@@ -117,7 +149,7 @@ export class ExecHandler {
   async start(session: Session, params: StartParams): Promise<ManagedProcess> {
     const { processId } = params;
     const { limits } = this;
-    this.checkSandbox(params.sandbox);
+    this.#rules(params.sandbox);
     if (session.processes.has(processId)) throw new ExecError('invalidRequest', `process ${processId} already exists`);
     if (params.argv.length === 0) throw new ExecError('invalidParams', 'argv must not be empty');
     if (session.openProcesses >= limits.processes) {
@@ -135,9 +167,12 @@ export class ExecHandler {
   }
 
   async #spawn(session: Session, params: StartParams, watcher: ProcessWatcher | undefined): Promise<ManagedProcess> {
-    const { processId, argv, cwd, tty, arg0, envPolicy, timeoutMs } = params;
-    const { spawner, level, environment } = this.#options;
+    const { processId, argv, tty, arg0, envPolicy, timeoutMs } = params;
+    const { spawner, level, environment, policy } = this.#options;
     try {
+      // A room knows a folder by its real name alone.
+      const cwd = policy === undefined ? params.cwd : policy.workingFolder(params.cwd);
+      const narrowed = this.#narrowed(params.sandbox, cwd);
       const child = await spawner.spawn({
         argv,
         cwd,
@@ -146,6 +181,8 @@ export class ExecHandler {
           ? { kind: 'terminal', ...(params.size ?? DEFAULT_SIZE) }
           : { kind: 'pipes', stdin: params.pipeStdin ? 'pipe' : 'null' },
         level,
+        ...(watcher === undefined ? {} : { onNetworkDecision: (decision) => watcher.connected(decision) }),
+        ...(narrowed === undefined ? {} : { policy: narrowed }),
         ...(arg0 === undefined ? {} : { arg0 }),
         ...(timeoutMs === undefined ? {} : { limits: { timeoutMs } }),
       });

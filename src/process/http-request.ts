@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { type IncomingMessage, request as plainRequest, validateHeaderName, validateHeaderValue } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { isIP } from 'node:net';
+import type { NetworkGate, Passage } from '../sandbox/index.js';
 import { ExecError } from './exec-error.js';
 import type { ProcessLimits } from './limits.js';
 import type { HttpHeader } from './messages.js';
@@ -53,13 +54,21 @@ const CREDENTIALS = new Set(['authorization', 'cookie', 'proxy-authorization']);
 /** Sends HTTP requests for a client, within limits and under a policy. */
 export class HttpRequests {
   readonly #limits: ProcessLimits;
+  readonly #gate: NetworkGate;
   readonly #policy: NetworkPolicy;
   readonly #observer: ExecObserver | undefined;
 
-  constructor(limits: ProcessLimits, policy: NetworkPolicy, observer: ExecObserver | undefined) {
-    this.#limits = limits;
-    this.#policy = policy;
-    this.#observer = observer;
+  constructor(options: {
+    readonly limits: ProcessLimits;
+    /** Decides which names are resolved at all. Default: all. */
+    readonly gate: NetworkGate | undefined;
+    readonly policy: NetworkPolicy;
+    readonly observer: ExecObserver | undefined;
+  }) {
+    this.#limits = options.limits;
+    this.#gate = options.gate ?? anywhere;
+    this.#policy = options.policy;
+    this.#observer = options.observer;
   }
 
   async send(session: Session, asked: HttpRequest): Promise<HttpResponse> {
@@ -162,10 +171,12 @@ export class HttpRequests {
     watcher: RequestWatcher | undefined,
   ): Promise<IncomingMessage> {
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-    const family = isIP(host);
-    const target = family === 0 ? await lookup(host) : { address: host, family };
     const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
-    const asked = { url, address: target.address, port };
+    const passage = await this.#gate(host, port);
+    if (!passage.ok) throw new ExecError('invalidRequest', `http/request refused: ${passage.reason}`);
+    const { address } = passage;
+    const family = isIP(address);
+    const asked = { url, address, port };
     const verdict = await this.#policy(asked);
     watcher?.decided(asked, verdict);
     if (!verdict.allow) throw new ExecError('invalidRequest', `http/request refused by policy: ${verdict.reason}`);
@@ -178,8 +189,8 @@ export class HttpRequests {
         maxHeaderSize: this.#limits.httpHeaderBytes,
         // The very address that the policy was asked about.
         lookup: (_host, options, callback) => {
-          if (options.all) callback(null, [{ address: target.address, family: target.family }]);
-          else callback(null, target.address, target.family);
+          if (options.all) callback(null, [{ address, family }]);
+          else callback(null, address, family);
         },
       });
       for (const [name, values] of groupHeaders(headers)) outgoing.setHeader(name, values);
@@ -231,6 +242,12 @@ async function stream(
     failure = reasonOf(error, signal);
   }
   send(Buffer.alloc(0), true, failure);
+}
+
+/** Lets every connection through, to where its name leads. */
+async function anywhere(host: string): Promise<Passage> {
+  const address = isIP(host) === 0 ? (await lookup(host)).address : host;
+  return { ok: true, host, address, reason: 'there is no gate' };
 }
 
 function headersOf(response: IncomingMessage): HttpHeader[] {

@@ -21,8 +21,10 @@ export type { EnvPolicy } from './env-policy.js';
 export type { EnvironmentInfo } from './environment.js';
 export type { SessionEvent, SessionSink } from './events.js';
 export { ExecError, REFUSAL_CODES, type RefusalKind } from './exec-error.js';
+export { type ExecPolicy, type ExecPolicyOptions, execPolicy } from './exec-policy.js';
 export { createExecServer, type ExecServer, type ExecServerOptions, serveConnection } from './exec-server.js';
 export type { DirectoryEntry, FileMetadata } from './fs/file-system.js';
+export type { FileScope } from './fs/scope.js';
 export type { WalkOptions, WalkResult } from './fs/walk.js';
 export type { ExecHandler, ProcessSummary, ReadParams, StartParams } from './handler.js';
 export type { HttpRequest, HttpResponse, NetworkPolicy, NetworkTarget } from './http-request.js';
@@ -41,3 +43,5 @@ export type {
   WriteStatus,
 } from './messages.js';
 export type { AskedProcess, ExecObserver, ObservedSession, ProcessWatcher, RequestWatcher } from './observer.js';
+export type { SandboxRequest } from './sandbox-request.js';
+export type { Access } from './workspace.js';

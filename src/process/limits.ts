@@ -14,6 +14,8 @@ export interface ProcessLimits {
   readonly processes: number;
   /** Output that is kept per process, in bytes. */
   readonly retainedBytes: number;
+  /** Pieces of output that are kept per process. */
+  readonly retainedChunks: number;
   /** Output that is kept for all closed processes of a session together, in bytes. */
   readonly retainedClosedBytes: number;
   /** Closed processes of a session that can still be asked about. */
@@ -46,6 +48,8 @@ export interface ProcessLimits {
   readonly readFileBytes: number;
   /** Entries that `fs/readDirectory` lists. */
   readonly directoryEntries: number;
+  /** How deep a tree may be that `fs/remove` or `fs/copy` goes through at once. */
+  readonly treeDepth: number;
   readonly walkDepth: number;
   readonly walkDirectories: number;
   readonly walkEntries: number;
@@ -76,6 +80,8 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
   processes: 256,
   // The protocol's figure. 256 processes keep at most 256 MiB.
   retainedBytes: MIB,
+  // A process that writes single bytes would have a million of them otherwise, and each costs some 50 bytes more.
+  retainedChunks: 32 * KIB,
   // A session that runs thousands of commands keeps the output of the last ones only.
   retainedClosedBytes: 8 * MIB,
   retainedClosed: 1_024,
@@ -104,6 +110,8 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
   readBlockBytes: MIB,
   // As base64 it is 43 MiB, which fits one message.
   readFileBytes: 32 * MIB,
+  // One or two handles are held for each level. Trees of real projects have about thirty.
+  treeDepth: 256,
   // The protocol's figures.
   directoryEntries: 50_000,
   walkDepth: 64,

@@ -68,7 +68,8 @@ export class ManagedProcess {
     this.tty = options.tty;
     this.child = options.child;
     this.#stdin = options.child.input === undefined ? 'closed' : 'open';
-    this.#retention = new Retention(options.limits.retainedBytes);
+    const { retainedBytes, retainedChunks } = options.limits;
+    this.#retention = new Retention({ maxBytes: retainedBytes, maxChunks: retainedChunks });
   }
 
   /** Whether the process itself still runs, whatever its output is doing. */
@@ -147,7 +148,7 @@ export class ManagedProcess {
 
   /** Whether a read after this number has anything to say, or never will. */
   hasNews(afterSeq: number): boolean {
-    if (this.#closed || this.#retention.after(afterSeq, 0).chunks.length > 0) return true;
+    if (this.#closed || this.#retention.hasAfter(afterSeq)) return true;
     if (this.#exit === undefined) return false;
     return this.#options.numbering === 'output' || this.#exit.seq > afterSeq;
   }
@@ -164,16 +165,21 @@ export class ManagedProcess {
     const { input } = this.child;
     if (input === undefined || this.#stdin === 'closed' || !this.#alive) return 'stdinClosed';
     if (writeId !== undefined) this.#remember(writeId);
-    const written = input.write(bytes).then(
-      () => 'accepted' as const,
-      (error: unknown) => {
-        if (isSallyportError(error, 'SPAWN_INPUT_BACKLOG')) return new ExecError('invalidRequest', error.message);
-        return 'stdinClosed' as const;
-      },
-    );
     // A refusal is known at once; a child that is slow to read is nobody's reason to wait for the answer.
-    const queued = new Promise<'accepted'>((resolve) => setImmediate(resolve, 'accepted'));
-    const outcome = await Promise.race([written, queued]);
+    const outcome = await new Promise<'accepted' | 'stdinClosed' | ExecError>((resolve) => {
+      const queued = setImmediate(resolve, 'accepted');
+      input.write(bytes).then(
+        () => {
+          clearImmediate(queued);
+          resolve('accepted');
+        },
+        (error: unknown) => {
+          clearImmediate(queued);
+          const full = isSallyportError(error, 'SPAWN_INPUT_BACKLOG');
+          resolve(full ? new ExecError('invalidRequest', error.message) : 'stdinClosed');
+        },
+      );
+    });
     if (outcome === 'accepted') return outcome;
     if (writeId !== undefined) this.#writeIds.delete(writeId);
     if (outcome instanceof ExecError) throw outcome;

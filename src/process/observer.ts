@@ -1,3 +1,4 @@
+import type { ProxyDecision } from '../sandbox/index.js';
 import type { NetworkTarget } from './http-request.js';
 
 /** Which client something is done for. */
@@ -18,6 +19,8 @@ export interface AskedProcess {
 
 export interface ProcessWatcher {
   started(pid: number): void;
+  /** Tells of a connection that a level with a network of its own allowed or refused. */
+  connected(decision: ProxyDecision): void;
   ended(end: { readonly exitCode: number; readonly timedOut: boolean } | { readonly problem: string }): void;
 }
 

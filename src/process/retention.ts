@@ -1,3 +1,4 @@
+import { ByteRing } from './byte-ring.js';
 import type { StreamName } from './messages.js';
 
 /** A piece of output with its place in the order. */
@@ -15,41 +16,66 @@ export interface RetainedSlice {
   readonly firstSeq: number | undefined;
 }
 
-const NOTHING = Buffer.alloc(0);
+interface Kept {
+  readonly seq: number;
+  readonly stream: StreamName;
+  readonly length: number;
+  /** Where it ends, counted from the first byte that was ever kept. */
+  readonly end: number;
+}
 
-/** The newest output of a process, up to a number of bytes. Whole chunks are dropped, oldest first. */
+/**
+ * The newest output of a process, up to a number of bytes. Whole chunks are dropped, oldest first.
+ *
+ * The bytes are copied. A buffer that is read into lives for a moment otherwise, and is freed at the next quick
+ * collection; kept for long enough, it would only be freed by a thorough one, and those are rare: a flood of output would
+ * pile up tens of megabytes in between.
+ */
 export class Retention {
   readonly #maxBytes: number;
-  #chunks: RetainedChunk[] = [];
+  readonly #maxChunks: number;
+  readonly #ring: ByteRing;
+  #kept: Kept[] = [];
   #head = 0;
-  #bytes = 0;
+  /** How many bytes were ever kept. */
+  #total = 0;
   #lastDropped = 0;
 
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
+  constructor(limits: { readonly maxBytes: number; readonly maxChunks: number }) {
+    this.#maxBytes = limits.maxBytes;
+    this.#maxChunks = limits.maxChunks;
+    this.#ring = new ByteRing(limits.maxBytes);
   }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#ring.length;
   }
 
   push(chunk: RetainedChunk): void {
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.bytes.length;
-    while (this.#bytes > this.#maxBytes) {
-      const oldest = this.#chunks[this.#head];
-      if (oldest === undefined) break;
-      this.#bytes -= oldest.bytes.length;
+    const { seq, stream, bytes } = chunk;
+    const { length } = bytes;
+    while (this.#head < this.#kept.length && (this.bytes + length > this.#maxBytes || this.#count >= this.#maxChunks)) {
+      const oldest = this.#kept[this.#head]!;
+      this.#ring.drop(oldest.length);
       this.#lastDropped = oldest.seq;
-      // Not even a dropped chunk that waits to be swept out may keep its bytes.
-      this.#chunks[this.#head] = { seq: oldest.seq, stream: oldest.stream, bytes: NOTHING };
       this.#head += 1;
     }
+    if (length > this.#maxBytes) this.#lastDropped = seq;
+    else {
+      this.#ring.push(bytes);
+      this.#total += length;
+      this.#kept.push({ seq, stream, length, end: this.#total });
+    }
     // Taking from the front of an array moves all of it, so that is done once in a while.
-    if (this.#head > 64 && this.#head * 2 > this.#chunks.length) {
-      this.#chunks = this.#chunks.slice(this.#head);
+    if (this.#head > 64 && this.#head * 2 > this.#kept.length) {
+      this.#kept = this.#kept.slice(this.#head);
       this.#head = 0;
     }
+  }
+
+  /** Whether there are chunks after a number. */
+  hasAfter(seq: number): boolean {
+    return (this.#kept.at(-1)?.seq ?? 0) > seq && this.#count > 0;
   }
 
   /** The chunks after a number: at least one, and no more bytes than asked for beyond that. */
@@ -57,33 +83,39 @@ export class Retention {
     const chunks: RetainedChunk[] = [];
     let bytes = 0;
     let partial = false;
-    for (let index = this.#firstAfter(seq); index < this.#chunks.length; index += 1) {
-      const chunk = this.#chunks[index]!;
-      if (chunks.length > 0 && bytes + chunk.bytes.length > maxBytes) {
+    const dropped = this.#total - this.bytes;
+    for (let index = this.#firstAfter(seq); index < this.#kept.length; index += 1) {
+      const chunk = this.#kept[index]!;
+      if (chunks.length > 0 && bytes + chunk.length > maxBytes) {
         partial = true;
         break;
       }
-      chunks.push(chunk);
-      bytes += chunk.bytes.length;
+      const copied = this.#ring.copy(chunk.end - chunk.length - dropped, chunk.length);
+      chunks.push({ seq: chunk.seq, stream: chunk.stream, bytes: copied });
+      bytes += chunk.length;
     }
     const missed = this.#lastDropped > seq;
-    return { chunks, partial, firstSeq: missed ? (this.#chunks[this.#head]?.seq ?? this.#lastDropped + 1) : undefined };
+    return { chunks, partial, firstSeq: missed ? (this.#kept[this.#head]?.seq ?? this.#lastDropped + 1) : undefined };
   }
 
   /** Gives up everything. */
   clear(): void {
-    this.#lastDropped = this.#chunks.at(-1)?.seq ?? this.#lastDropped;
-    this.#chunks = [];
+    this.#lastDropped = this.#kept.at(-1)?.seq ?? this.#lastDropped;
+    this.#kept = [];
     this.#head = 0;
-    this.#bytes = 0;
+    this.#ring.clear();
+  }
+
+  get #count(): number {
+    return this.#kept.length - this.#head;
   }
 
   #firstAfter(seq: number): number {
     let low = this.#head;
-    let high = this.#chunks.length;
+    let high = this.#kept.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (this.#chunks[middle]!.seq > seq) high = middle;
+      if (this.#kept[middle]!.seq > seq) high = middle;
       else low = middle + 1;
     }
     return low;

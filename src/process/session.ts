@@ -124,7 +124,7 @@ export class Session {
     if (this.dialect === 'first' && (event.type === 'closed' || (event.type === 'output' && process.exited))) return;
     if (this.#sink === undefined || this.#blocked || process.outbox.length > 0) {
       process.outbox.push(event);
-      if (event.type === 'output') process.outboxBytes += event.bytes.length;
+      process.outboxBytes += cost(event);
       if (this.#sink !== undefined || process.outboxBytes >= this.#limits.retainedBytes) process.pause();
       return;
     }
@@ -202,7 +202,7 @@ export class Session {
     while (sent < outbox.length && !this.#blocked && this.#sink !== undefined) {
       const event = outbox[sent]!;
       sent += 1;
-      if (event.type === 'output') process.outboxBytes -= event.bytes.length;
+      process.outboxBytes -= cost(event);
       if (this.#sink.deliver(event) === 'wait') this.#blocked = true;
     }
     outbox.splice(0, sent);
@@ -226,6 +226,13 @@ export class Session {
     this.#leftovers.add(process.child);
     for (const child of this.#leftovers) if (child.vacated) this.#leftovers.delete(child);
   }
+}
+
+/** What an event that waits takes up besides its bytes, about: a process may write single ones. */
+const EVENT_BYTES = 256;
+
+function cost(event: SessionEvent): number {
+  return EVENT_BYTES + (event.type === 'output' ? event.bytes.length : 0);
 }
 
 function ignore(): void {}

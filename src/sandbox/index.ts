@@ -1,7 +1,8 @@
 export { confiningSpawner } from './confining-spawner.js';
 export { type ContainerLevel, type ContainerOptions, containerLevel } from './container/container-level.js';
 export type { Enforcement, Hold } from './container/enforcement.js';
-export { ownPackagePaths, withOwnPackage } from './container/own-package.js';
+export { ownPackageFolder, ownPackagePaths, withOwnPackage } from './container/own-package.js';
+export { beneath } from './container/paths.js';
 export { DEFAULT_LIMITS, GUEST_POLICY, processPolicy, toolPolicy, WASM_POLICY } from './container/policies.js';
 export {
   checkPolicy,
@@ -12,7 +13,9 @@ export {
   type PolicyRequest,
   type ResourceLimits,
 } from './container/policy.js';
-export type { ProxyDecision } from './container/proxy/gate.js';
+export type { Passage, ProxyDecision } from './container/proxy/gate.js';
+export { type NetworkGate, networkGate } from './container/proxy/network-gate.js';
+export { type ShownByRooms, shownByRooms } from './container/shown.js';
 export type { InputStream } from './input.js';
 export { type IsolationChoice, type ResolvedIsolation, resolveIsolation } from './isolation.js';
 export type { ExtraPipe } from './launch.js';

@@ -7,12 +7,14 @@ export { type LayeredConfig, layerConfig, type Origin, VARIABLES } from './confi
 export { checkConfig, parseConfig } from './config/parse.js';
 export { defineConfig, LOG_LEVELS, type ServeConfig } from './config/schema.js';
 export {
+  type Confinement,
   ISOLATIONS,
   type Isolation,
   type IsolationName,
-  type ResolvedIsolation,
-  resolveIsolation,
+  type ResolvedConfinement,
+  type RoomPolicies,
+  resolveConfinement,
 } from './isolation.js';
 export { DEFAULT_SERVER_LIMITS, MIN_KEY_CHARS, type ServerLimits, SPARE_HANDLES } from './limits.js';
 export type { ServerOptions } from './options.js';
-export { createServer, type SallyportServer } from './server.js';
+export { createServer, type Reload, type SallyportServer } from './server.js';

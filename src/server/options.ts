@@ -1,10 +1,19 @@
 import type { Logger } from 'pino';
 import type { ToolProvider } from '../capabilities/index.js';
 import type { ExecServerOptions } from '../process/index.js';
+import type { NetworkPolicy, ResourceLimits } from '../sandbox/index.js';
 import type { ToolLimits, ToolPolicy } from '../tool/index.js';
 import type { Key } from './access/keys.js';
 import type { IsolationName } from './isolation.js';
 import type { ServerLimits } from './limits.js';
+
+/** What differs in the policy of each boundary. */
+export interface BoundaryPolicies {
+  readonly guest?: { readonly limits?: ResourceLimits };
+  readonly wasm?: { readonly limits?: ResourceLimits };
+  readonly tool?: { readonly limits?: ResourceLimits; readonly network?: NetworkPolicy };
+  readonly process?: { readonly limits?: ResourceLimits; readonly network?: NetworkPolicy };
+}
 
 /** What a server is made with. */
 export interface ServerOptions {
@@ -16,6 +25,15 @@ export interface ServerOptions {
   readonly keys?: readonly Key[] | undefined;
   /** Default: `auto`. */
   readonly isolation?: IsolationName | undefined;
+  /**
+   * Folders where commands may work and write at the level `container`. None named: the working folder of each command,
+   * where it harms nobody.
+   */
+  readonly workspace?: readonly string[] | undefined;
+  /** What the boundaries may reach at the level `container`, where it differs from what they have by themselves. */
+  readonly policies?: BoundaryPolicies | undefined;
+  /** Files and folders that commands must never change, besides those of the server itself: modules that it loads, say. */
+  readonly protect?: readonly string[] | undefined;
   /** Where packages and asynchronous executions are kept. */
   readonly cacheDir: string;
   /** What programs of `POST /run` are offered. Those of a provider named `host` are also granted to Wasm modules. */
@@ -32,7 +50,8 @@ export interface ServerOptions {
   readonly registry?: string | undefined;
   readonly limits?: Partial<ServerLimits> | undefined;
   readonly toolLimits?: Partial<ToolLimits> | undefined;
-  readonly toolPolicy?: Partial<ToolPolicy> | undefined;
+  /** The network of tools is in `policies`. */
+  readonly toolPolicy?: Partial<Omit<ToolPolicy, 'network'>> | undefined;
   readonly exec?:
     | Pick<ExecServerOptions, 'limits' | 'fileSystem' | 'http' | 'networkPolicy' | 'sandboxRequests'>
     | undefined;

@@ -1,49 +1,47 @@
 import type { Server } from 'node:http';
-import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
-import { SallyportError } from '../errors/index.js';
-import { createExecutor, createRunnerShells } from '../guest/index.js';
-import { createExecServer } from '../process/index.js';
-import { createSpawner } from '../sandbox/index.js';
-import { createToolExecutor, DEFAULT_TOOL_LIMITS, toolRoutes, toolServerOptions } from '../tool/index.js';
+import { isSallyportError, SallyportError } from '../errors/index.js';
+import { toolRoutes, toolServerOptions } from '../tool/index.js';
 import { isLoopbackName, KEEP_ALIVE_DELAY_MS, printable, type Upgrader } from '../wire/index.js';
 import type { AccessRules } from './access/judge.js';
 import { type Key, KeyRing } from './access/keys.js';
-import { Quotas } from './access/quotas.js';
 import { watchInspections } from './audit/inspections.js';
 import { logTrail } from './audit/log.js';
-import { watchTool } from './audit/tool-watcher.js';
-import { AuditTrail } from './audit/trail.js';
+import type { AuditTrail } from './audit/trail.js';
 import { callerOf, guardAll, loggedPath } from './http/access-hook.js';
 import { acceptJson } from './http/body.js';
 import { Connections } from './http/connections.js';
 import { problemOf } from './http/errors.js';
 import { sendProblem } from './http/problem.js';
-import { type Isolation, resolveIsolation } from './isolation.js';
-import { DEFAULT_SERVER_LIMITS, MAX_HEADER_BYTES, type ServerLimits } from './limits.js';
+import { type Isolation, resolveConfinement } from './isolation.js';
+import { MAX_HEADER_BYTES, type ServerLimits } from './limits.js';
 import { createMetrics, type Metrics } from './metrics.js';
 import type { ServerOptions } from './options.js';
-import type { Parts } from './parts.js';
+import { createParts, type Parts } from './parts.js';
 import { ReadinessProbe } from './readiness.js';
+import { type ServerPolicies, serverPolicies } from './room-policies.js';
 import { executionDirectory, executionRoutes } from './routes/executions.js';
 import { operationRoutes } from './routes/operations.js';
 import { runRoutes } from './routes/run.js';
 import { wasmRoutes } from './routes/wasm.js';
-import { observeExec, SessionCallers } from './sockets/exec.js';
+import { SessionCallers } from './sockets/exec.js';
 import { serveSockets } from './sockets/upgrade.js';
-import { WasmModules } from './wasm/modules.js';
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 7420;
-/** The provider whose tools Wasm modules may call. */
-const WASM_GRANT = 'host';
 /** How long what was told to end may take until it is not waited for any more. */
 const END_GRACE_MS = 2_000;
 /** How long after the start processes are started ahead. */
 const WARM_DELAY_MS = 150;
 const HEALTH_PATHS = new Set(['/health', '/api/health', '/readyz', '/metrics']);
+
+/** What a running server can take up. */
+export interface Reload {
+  readonly keys: readonly Key[];
+  readonly limits?: Partial<ServerLimits> | undefined;
+}
 
 /** All four boundaries on one port. */
 export interface SallyportServer extends AsyncDisposable {
@@ -55,8 +53,11 @@ export interface SallyportServer extends AsyncDisposable {
   listen(): Promise<string>;
   /** Resolves when the pools are filled, or cannot be. */
   readonly warm: Promise<void>;
-  /** Takes keys and their limits up, without touching a connection. */
-  reload(changes: { readonly keys: readonly Key[] }): void;
+  /**
+   * Takes up keys, and limits where they are given, without touching a connection. Returns the names of limits that would
+   * need a new start.
+   */
+  reload(changes: Reload): readonly string[];
   /** Takes on nothing new, lets what runs finish for this long, then ends it. Resolves when nothing is left. */
   drain(timeoutMs: number): Promise<void>;
   /** Ends everything now. */
@@ -74,11 +75,18 @@ export async function createServer(options: ServerOptions): Promise<SallyportSer
       `${host} can be reached by others: set a key (EXECUTOR_API_KEY), or listen on 127.0.0.1`,
     );
   }
-  const resolved = await resolveIsolation(options.isolation ?? 'auto');
+  const policies = policiesOf(options);
+  const resolved = await resolveConfinement(options.isolation ?? 'auto', policies.rooms);
   if (!resolved.ok) throw new SallyportError('SERVER_ISOLATION', resolved.reason);
   const logger = options.logger ?? pino({ level: 'silent' });
   const sessions = new SessionCallers();
-  const parts = await createParts(options, resolved.isolation, keys, sessions);
+  const parts = await createParts({
+    options,
+    confinement: resolved.confinement,
+    execPolicy: policies.exec,
+    keys,
+    sessions,
+  });
   const rules: AccessRules = {
     hosts: loopback || (options.allowHost ?? []).length > 0 ? (options.allowHost ?? []) : 'any',
     origins: options.allowOrigin ?? [],
@@ -87,64 +95,11 @@ export async function createServer(options: ServerOptions): Promise<SallyportSer
   return new RunningServer({ host, port: options.port ?? DEFAULT_PORT, options, parts, keys, rules, logger, sessions });
 }
 
-async function createParts(
-  options: ServerOptions,
-  isolation: Isolation,
-  keys: KeyRing,
-  sessions: SessionCallers,
-): Promise<Parts> {
-  const given: ServerLimits = { ...DEFAULT_SERVER_LIMITS, ...options.limits };
-  const limits = given.guests > 0 ? given : { ...given, guests: Math.max(2, availableParallelism()) };
-  const secrets = (options.secrets ?? []).filter((secret) => secret !== '');
-  const scrub = (text: string): string =>
-    secrets.reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
-  const trail = new AuditTrail({ maxRecords: limits.auditRecords, maxCapabilities: limits.auditCapabilities, scrub });
-  const quotas = new Quotas(keys, trail);
-  const spawner = createSpawner({ levels: isolation.known });
-  const providers = options.providers ?? [];
-  const toolLimits = { ...DEFAULT_TOOL_LIMITS, ...options.toolLimits };
-  const { levels } = isolation;
-  const tools = createToolExecutor({
-    cacheDir: options.cacheDir,
-    spawner,
-    level: levels.tool,
-    limits: toolLimits,
-    onExecution: watchTool(trail, toolLimits, levels.tool),
-    ...(options.registry === undefined ? {} : { registry: options.registry }),
-    ...(options.toolPolicy === undefined ? {} : { policy: options.toolPolicy }),
-  });
+function policiesOf(options: ServerOptions): ServerPolicies {
   try {
-    const modules = await WasmModules.open({
-      folder: options.wasmDir,
-      level: levels.wasm,
-      spawner,
-      limits,
-      grant: providers.find(({ name }) => name === WASM_GRANT),
-    }).catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
-      throw new SallyportError('SERVER_CONFIG', `the folder of Wasm modules cannot be read: ${reason}`);
-    });
-    return {
-      limits,
-      isolation,
-      spawner,
-      trail,
-      quotas,
-      providers,
-      tools,
-      modules,
-      executor: createExecutor({ isolation: 'process', size: limits.guests, maxQueued: limits.queuedRuns, spawner }),
-      shells: createRunnerShells({ isolation: 'process', size: limits.guests, spawner }),
-      execServer: createExecServer({
-        ...options.exec,
-        spawner,
-        level: levels.process,
-        observer: observeExec(sessions, { trail, quotas, isolation }),
-      }),
-    };
+    return serverPolicies(options);
   } catch (error) {
-    await tools.dispose();
-    await spawner.dispose();
+    if (isSallyportError(error, 'POLICY_INVALID')) throw new SallyportError('SERVER_CONFIG', error.message);
     throw error;
   }
 }
@@ -248,15 +203,22 @@ class RunningServer implements SallyportServer {
     return url;
   }
 
-  reload({ keys }: { readonly keys: readonly Key[] }): void {
+  reload({ keys, limits }: Reload): readonly string[] {
+    const { parts } = this.#setup;
     this.#setup.keys.replace(keys);
+    const kept = limits === undefined ? [] : parts.live.replace(limits);
+    this.#server.maxConnections = parts.limits.connections;
+    this.#server.headersTimeout = parts.limits.headersTimeoutMs;
+    this.#server.requestTimeout = parts.limits.requestTimeoutMs;
+    this.#server.keepAliveTimeout = parts.limits.idleTimeoutMs;
+    return kept;
   }
 
   async drain(timeoutMs: number): Promise<void> {
     const { trail, quotas } = this.#setup.parts;
     quotas.close();
+    // Who probes must be told, and who waits for a result must be able to fetch it: the port closes at the end.
     this.#readiness.report('drain', 'the server is shutting down');
-    void this.#stopListening();
     const patience = new AbortController();
     await Promise.race([
       trail.idle(),
@@ -290,7 +252,7 @@ class RunningServer implements SallyportServer {
       parts.modules.dispose(),
       parts.tools.dispose(),
     ]);
-    await parts.spawner.dispose();
+    await Promise.all(Object.values(parts.spawners).map((spawner) => spawner.dispose()));
     // Answers that were given a moment ago are still on their way.
     this.#server.closeIdleConnections();
     await Promise.race([closing, delay(END_GRACE_MS, undefined, { ref: false })]);
@@ -396,10 +358,15 @@ class RunningServer implements SallyportServer {
           return key?.name ?? address;
         },
         executions: executionDirectory(parts),
-        moreInfo: { boundaries: boundariesOf(parts) },
+        moreInfo: { boundaries: boundariesOf(parts), confinement: confinementOf(parts) },
       }),
     );
   }
+}
+
+/** What `/info` says about the machine: what was asked for, how limits hold, and why it is not more. */
+function confinementOf({ isolation: { asked, limits, shortfall } }: Parts): unknown {
+  return { asked, ...(limits === undefined ? {} : { limits }), ...(shortfall === undefined ? {} : { shortfall }) };
 }
 
 /** What `/info` says about all boundaries. */

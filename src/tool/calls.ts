@@ -141,6 +141,7 @@ export class Calls {
           onLoaded: (ms) => phase('load', ms, { cache: story.acquired?.cache ?? 'miss' }),
           onLog: (line) => events.append('log', line),
           onPreliminary: (output) => events.append('preliminary', { output }),
+          onNetworkDecision: (decision) => execution.onNetworkDecision?.(decision),
         },
       );
     } finally {

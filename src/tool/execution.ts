@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ProxyDecision } from '../sandbox/index.js';
 import { EventLog, type EventLogLimits } from './event-log.js';
 import { failure } from './failure.js';
 import type { ExecuteToolResponse } from './messages.js';
@@ -15,6 +16,8 @@ export class Execution {
   readonly createdAt: number;
   /** What becomes of it when its last reader is away for too long. */
   whenAlone: 'cancel' | 'keep' = 'keep';
+  /** Hears of every connection of the tool that the level allowed or refused. */
+  onNetworkDecision: ((decision: ProxyDecision) => void) | undefined;
   startedAt: number | undefined;
   finishedAt: number | undefined;
   readonly #controller = new AbortController();

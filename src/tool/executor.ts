@@ -1,22 +1,12 @@
-import { mkdirSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { SallyportError } from '../errors/index.js';
-import { createSpawner, type Spawner } from '../sandbox/index.js';
+import { isSallyportError, SallyportError } from '../errors/index.js';
 import { AsyncExecutions } from './async/async-executions.js';
-import { AsyncStore } from './async/store.js';
 import { runBatch } from './batch.js';
-import { Bundler } from './bundler.js';
-import { type CallOptions, Calls, refusal } from './calls.js';
+import { type CallOptions, refusal } from './calls.js';
 import { Execution } from './execution.js';
+import type { RequestOptions, ToolExecutorOptions, ToolStats } from './executor-options.js';
+import { createParts, type ExecutorParts } from './executor-parts.js';
 import { failure, failureOf } from './failure.js';
-import { FairQueue } from './fair-queue.js';
 import { bodyHash, IdempotencyKeys } from './idempotency.js';
-import { InstallerProcess } from './install/installer.js';
-import { type Freshness, Resolver } from './install/resolver.js';
-import { scriptRunner } from './install/run-scripts.js';
-import { type Tree, TreeCache } from './install/tree-cache.js';
 import { DEFAULT_TOOL_LIMITS, type ToolLimits } from './limits.js';
 import {
   type AsyncAccepted,
@@ -33,73 +23,14 @@ import {
 } from './messages.js';
 import { DEFAULT_TOOL_POLICY, type ToolPolicy } from './policy.js';
 import { checkEnv, checkTimeout, parseRequest } from './request.js';
-import { ChildPool } from './run/child-pool.js';
-import { ToolRuns } from './tool-runs.js';
-import { Trees } from './trees.js';
-import { Validation } from './validation.js';
 import { AddressPolicy } from './webhooks/address.js';
 import { Deliveries } from './webhooks/deliveries.js';
-
-export interface ToolExecutorOptions {
-  /** Where trees, tarballs and async executions are kept. */
-  readonly cacheDir: string;
-  /** The registry to install from. The machine's npm configuration decides, unless told otherwise. */
-  readonly registry?: string;
-  readonly limits?: Partial<ToolLimits>;
-  readonly policy?: Partial<ToolPolicy>;
-  /** Who starts children. One of its own, unless told otherwise. */
-  readonly spawner?: Spawner;
-  /** The isolation level of the spawner that tools run at. */
-  readonly level?: string;
-  /** Where children have their private folders. */
-  readonly scratchDir?: string;
-  /** Hears of every execution that was accepted, in the turn of the request that asked for it. */
-  readonly onExecution?: (execution: Execution) => void;
-}
-
-/** How a caller wants one call to be treated. */
-export interface RequestOptions {
-  /** Whose turn it counts as in the queues. */
-  readonly client?: string;
-  /** Cancels the call. */
-  readonly signal?: AbortSignal;
-  /** How old answers of the registry may be. */
-  readonly freshness?: Freshness;
-  /** The same key and body are the same execution. */
-  readonly idempotencyKey?: string;
-}
-
-/** Figures of a running executor. */
-export interface ToolStats {
-  readonly executions: { readonly running: number; readonly waiting: number; readonly total: number };
-  readonly installs: { readonly running: number; readonly waiting: number; readonly total: number };
-  readonly cache: {
-    readonly trees: number;
-    readonly bytes: number;
-    readonly evictions: number;
-    readonly bundles: number;
-  };
-  readonly children: { readonly idle: number; readonly started: number };
-}
 
 /** Runs tools of npm packages. */
 export class ToolExecutor implements AsyncDisposable {
   readonly limits: ToolLimits;
   readonly policy: ToolPolicy;
-  readonly level: string;
-  readonly #spawner: Spawner;
-  readonly #ownSpawner: boolean;
-  readonly #scratch: string;
-  readonly #installer: InstallerProcess;
-  readonly #resolver: Resolver;
-  readonly #cache: TreeCache;
-  readonly #trees: Trees;
-  readonly #pool: ChildPool;
-  readonly #runs: ToolRuns;
-  readonly #bundler: Bundler;
-  readonly #slots: FairQueue;
-  readonly #calls: Calls;
-  readonly #validation: Validation;
+  readonly #parts: ExecutorParts;
   readonly #async: AsyncExecutions;
   readonly #keys = new IdempotencyKeys();
   readonly #executions = new Map<string, Execution>();
@@ -109,57 +40,12 @@ export class ToolExecutor implements AsyncDisposable {
   #disposed: Promise<void> | undefined;
 
   constructor(options: ToolExecutorOptions) {
-    const cacheDir = resolve(options.cacheDir);
     this.limits = { ...DEFAULT_TOOL_LIMITS, ...options.limits };
     this.policy = { ...DEFAULT_TOOL_POLICY, ...options.policy };
-    this.level = options.level ?? 'process';
     this.#onExecution = options.onExecution ?? (() => {});
-    const { limits, policy, level } = this;
-    mkdirSync(cacheDir, { recursive: true });
-    this.#ownSpawner = options.spawner === undefined;
-    this.#spawner = options.spawner ?? createSpawner();
-    this.#scratch = resolve(
-      options.scratchDir ?? join(tmpdir(), `sallyport-tools-${process.pid}-${Math.random().toString(36).slice(2, 10)}`),
-    );
-    mkdirSync(this.#scratch, { recursive: true, mode: 0o700 });
-    this.#installer = new InstallerProcess({ cacheDir, registry: options.registry }, limits.installHardTimeoutMs);
-    this.#pool = new ChildPool({
-      spawner: this.#spawner,
-      level,
-      foldersDir: this.#scratch,
-      warm: limits.warmChildren,
-      heapMegabytes: limits.childHeapMegabytes,
-    });
-    this.#runs = new ToolRuns(this.#pool, limits);
-    this.#resolver = new Resolver({
-      installer: this.#installer,
-      policy,
-      tagTtlMs: limits.tagTtlMs,
-      notFoundTtlMs: limits.notFoundTtlMs,
-    });
-    this.#cache = new TreeCache({
-      cacheDir,
-      registry: options.registry,
-      installer: this.#installer,
-      policy,
-      maxCacheBytes: limits.maxCacheBytes,
-      maxTreePackages: limits.maxTreePackages,
-      maxTreeFiles: limits.maxTreeFiles,
-      maxTreeBytes: limits.maxTreeBytes,
-      runScripts: scriptRunner(this.#spawner, level, this.#scratch),
-      onUndecided: (tree) => this.#undecided(tree),
-    });
-    this.#bundler = new Bundler(this.#installer, this.#cache, this.#runs);
-    this.#trees = new Trees(this.#resolver, this.#cache, limits);
-    this.#slots = new FairQueue({
-      places: limits.maxExecutions,
-      maxWaiting: limits.maxQueued,
-      retryAfterSeconds: limits.retryAfterSeconds,
-    });
-    const parts = { trees: this.#trees, runs: this.#runs, bundler: this.#bundler, slots: this.#slots, limits };
-    this.#calls = new Calls(parts);
-    this.#validation = new Validation({ ...parts, installer: this.#installer, resolver: this.#resolver, policy });
-    const store = new AsyncStore(join(cacheDir, 'executions.db'));
+    const { limits, policy } = this;
+    this.#parts = createParts(options, limits, policy);
+    const { store } = this.#parts;
     const addresses = new AddressPolicy(policy.webhookAllow);
     this.#async = new AsyncExecutions({
       store,
@@ -172,18 +58,28 @@ export class ToolExecutor implements AsyncDisposable {
         timeoutMs: limits.webhookTimeoutMs,
       }),
       run: (request, execution) =>
-        this.#track(this.#calls.perform(request, execution, { lane: 'async', freshness: { kind: 'default' } })),
+        this.#track(this.#parts.calls.perform(request, execution, { lane: 'async', freshness: { kind: 'default' } })),
       register: (execution) => this.#remember(execution),
     });
     this.#async.recover();
   }
 
+  /** The isolation level that children are started at. */
+  get level(): string {
+    return this.#parts.confinement.level;
+  }
+
+  /** What that means, in words. */
+  get confinedBy(): string {
+    return this.#parts.confinement.means;
+  }
+
   /** Gets children and the installer ready ahead of the first call. Rejects when children cannot be started as configured. */
   async warm(): Promise<void> {
-    this.#installer.warm();
-    await this.#cache.open();
-    await this.#pool.prove();
-    this.#pool.fill();
+    this.#parts.installer.warm();
+    await this.#parts.cache.open();
+    await this.#parts.pool.prove();
+    this.#parts.pool.fill();
   }
 
   /** Runs a tool and waits for its answer. Never rejects: every failure is an answer. */
@@ -207,7 +103,7 @@ export class ToolExecutor implements AsyncDisposable {
       const stop = (): void => execution.cancel('the caller went away');
       if (options.signal?.aborted) stop();
       else options.signal?.addEventListener('abort', stop, { once: true });
-      void this.#track(this.#calls.perform(request, execution, callOptions(options))).finally(() =>
+      void this.#track(this.#parts.calls.perform(request, execution, callOptions(options))).finally(() =>
         options.signal?.removeEventListener('abort', stop),
       );
     } catch (error) {
@@ -228,7 +124,7 @@ export class ToolExecutor implements AsyncDisposable {
   async validate(input: unknown, options: RequestOptions = {}): Promise<ValidateToolResponse> {
     const request = parseRequest(ValidateToolRequest, input);
     this.#admit();
-    return await this.#track(this.#validation.validate(request, callOptions(options), signalOf(options)));
+    return await this.#track(this.#parts.validation.validate(request, callOptions(options), signalOf(options)));
   }
 
   /** Describes a tool as protocol 1.1 does. Rejects with a `ToolFailureError`. */
@@ -236,7 +132,7 @@ export class ToolExecutor implements AsyncDisposable {
     const request = parseRequest(LoadAndDescribeRequest, input);
     this.#admit();
     const described = await this.#track(
-      this.#validation.describe({ ...request, params: undefined }, callOptions(options), signalOf(options)),
+      this.#parts.validation.describe({ ...request, params: undefined }, callOptions(options), signalOf(options)),
     );
     const { description, inputSchema, version, integrity } = described;
     return {
@@ -302,7 +198,7 @@ export class ToolExecutor implements AsyncDisposable {
   ): Promise<{ readonly version: string; readonly cache: 'hit' | 'miss' }> {
     const request = parseRequest(ExecuteToolRequest, { packageName, version, name: 'default' });
     const acquired = await this.#track(
-      this.#trees.acquire(request, {
+      this.#parts.trees.acquire(request, {
         signal: signalOf(options),
         ...callOptions(options),
         onPhase: () => {},
@@ -315,21 +211,25 @@ export class ToolExecutor implements AsyncDisposable {
 
   stats(): ToolStats {
     return {
-      executions: { running: this.#slots.taken, waiting: this.#slots.waiting, total: this.#total },
-      installs: { running: this.#trees.installing, waiting: this.#trees.waiting, total: this.#cache.installs },
-      cache: {
-        trees: this.#cache.size,
-        bytes: this.#cache.bytes,
-        evictions: this.#cache.evictions,
-        bundles: this.#bundler.made,
+      executions: { running: this.#parts.slots.taken, waiting: this.#parts.slots.waiting, total: this.#total },
+      installs: {
+        running: this.#parts.trees.installing,
+        waiting: this.#parts.trees.waiting,
+        total: this.#parts.cache.installs,
       },
-      children: { idle: this.#pool.idle, started: this.#pool.started },
+      cache: {
+        trees: this.#parts.cache.size,
+        bytes: this.#parts.cache.bytes,
+        evictions: this.#parts.cache.evictions,
+        bundles: this.#parts.bundler.made,
+      },
+      children: { idle: this.#parts.pool.idle, started: this.#parts.pool.started },
     };
   }
 
   /** Resolves when nothing is done in the background any more. */
   async settled(): Promise<void> {
-    await this.#bundler.idle();
+    await this.#parts.bundler.idle();
   }
 
   /** Ends everything: calls, children, installs, deliveries. */
@@ -347,18 +247,13 @@ export class ToolExecutor implements AsyncDisposable {
     for (const execution of this.#executions.values()) {
       if (execution.response === undefined) execution.cancel('the executor is being shut down');
     }
-    await this.#installer[Symbol.asyncDispose]();
-    await this.#bundler.dispose();
+    await this.#parts.installer[Symbol.asyncDispose]();
+    await this.#parts.bundler.dispose();
     await Promise.allSettled(this.#inFlight);
-    await this.#pool.dispose();
-    if (this.#ownSpawner) await this.#spawner.dispose();
+    await this.#parts.pool.dispose();
+    await this.#parts.confinement[Symbol.asyncDispose]();
+    await this.#parts.cache[Symbol.asyncDispose]();
     await asyncEnd;
-    await rm(this.#scratch, { recursive: true, force: true });
-  }
-
-  #undecided(tree: Tree): void {
-    // A package on its own has next to nothing to gain.
-    if (this.policy.bundle === 'auto' && tree.packages > 1) this.#bundler.add(tree);
   }
 
   #checkRequest(request: ExecuteToolRequest): void {
@@ -414,11 +309,12 @@ function signalOf(options: RequestOptions): AbortSignal {
   return options.signal ?? new AbortController().signal;
 }
 
-/** Makes an executor. Throws TOOL_CACHE_UNUSABLE when the cache folder cannot be used. */
+/** Makes an executor. Throws TOOL_CACHE_UNUSABLE when the cache folder cannot be used, POLICY_INVALID for what the level cannot hold. */
 export function createToolExecutor(options: ToolExecutorOptions): ToolExecutor {
   try {
     return new ToolExecutor(options);
   } catch (error) {
+    if (isSallyportError(error)) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new SallyportError(
       'TOOL_CACHE_UNUSABLE',

@@ -1,13 +1,8 @@
 export { ToolClient, type ToolClientCall, type ToolClientOptions } from './client.js';
 export type { ToolEvent } from './event-log.js';
 export type { Execution } from './execution.js';
-export {
-  createToolExecutor,
-  type RequestOptions,
-  type ToolExecutor,
-  type ToolExecutorOptions,
-  type ToolStats,
-} from './executor.js';
+export { createToolExecutor, type ToolExecutor } from './executor.js';
+export type { RequestOptions, ToolExecutorOptions, ToolStats } from './executor-options.js';
 export { type ToolFailure, ToolFailureError } from './failure.js';
 export { CORS_HEADERS, VERSION_HEADER } from './http/cors.js';
 export { openApiDocument } from './http/openapi.js';
@@ -37,3 +32,4 @@ export {
   type ValidateToolResponse,
 } from './messages.js';
 export { DEFAULT_TOOL_POLICY, type ToolPolicy } from './policy.js';
+export { type ToolRoomOptions, toolRoomPolicy } from './room-policy.js';

@@ -7,6 +7,12 @@ const MINUTE = 60 * SECOND;
 export interface ToolLimits {
   /** Bytes of one request's body. The specification's example advertises the same. */
   readonly maxRequestBodyBytes: number;
+  /** Bytes of all headers of a request. */
+  readonly maxHeaderBytes: number;
+  /** How long the headers of a request may take to arrive: who sends them byte by byte only holds a connection. */
+  readonly headersTimeoutMs: number;
+  /** How long a whole request may take to arrive: 10 MiB over a slow line. */
+  readonly requestTimeoutMs: number;
   /** How deep a body may nest: deeper than any parameters people send, far from any stack's end. */
   readonly maxRequestDepth: number;
   /** How many values a body may hold: 10 MiB of small numbers would otherwise grow to a hundred times that in memory. */
@@ -85,6 +91,9 @@ export interface ToolLimits {
 
 export const DEFAULT_TOOL_LIMITS: ToolLimits = {
   maxRequestBodyBytes: 10 * MIB,
+  maxHeaderBytes: 16 * KIB,
+  headersTimeoutMs: 15 * SECOND,
+  requestTimeoutMs: MINUTE,
   maxRequestDepth: 128,
   maxRequestValues: 1_000_000,
   maxEnvValueBytes: 64 * KIB,

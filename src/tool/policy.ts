@@ -1,3 +1,5 @@
+import type { NetworkPolicy } from '../sandbox/index.js';
+
 /** What this executor installs and runs, beyond what the protocol says. */
 export interface ToolPolicy {
   /** Packages whose install scripts may run, as `name` or `name@range`. None, unless told otherwise. */
@@ -10,6 +12,11 @@ export interface ToolPolicy {
   readonly webhookAllow: readonly string[];
   /** Whether a tree is bundled once so that the next calls load faster. */
   readonly bundle: 'auto' | 'never';
+  /**
+   * What tools may reach: every public host, unless told otherwise; never loopback, private, link-local or metadata
+   * addresses that are not listed. Only a level that confines can hold it.
+   */
+  readonly network: NetworkPolicy;
 }
 
 export const DEFAULT_TOOL_POLICY: ToolPolicy = {
@@ -18,4 +25,5 @@ export const DEFAULT_TOOL_POLICY: ToolPolicy = {
   minReleaseAgeMs: 0,
   webhookAllow: [],
   bundle: 'auto',
+  network: { kind: 'full' },
 };

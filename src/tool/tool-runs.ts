@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Bundler } from './bundler.js';
 import type { Tree } from './install/tree-cache.js';
 import type { ToolLimits } from './limits.js';
@@ -36,7 +37,7 @@ export class ToolRuns {
       child,
       {
         ...job,
-        entry: join(tree.folder, entry),
+        entry: pathToFileURL(join(tree.folder, entry)).href,
         packageFolder: join(tree.folder, 'node_modules', tree.name),
         maxOutputBytes,
         maxOutputDepth,

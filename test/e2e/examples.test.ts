@@ -1,15 +1,18 @@
-import { execFile } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, relative } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SALLYPORT } from './command.js';
 import { examplesOf, type Fence, fencesOf, filesOf } from './markdown.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const execute = promisify(execFile);
+
+/** Whatever this machine installs from: the examples have a home of their own, without its configuration. */
+const REGISTRY = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim();
 
 /** Languages whose blocks a reader would copy and run. */
 const RUNNABLE: ReadonlySet<string> = new Set(['js', 'mjs', 'ts', 'sh', 'bash']);
@@ -23,21 +26,36 @@ const examples = readdirSync(join(root, 'examples'), { recursive: true, encoding
   .filter((name) => name.endsWith('.mjs'))
   .sort();
 
-/** A folder as a user has it: this package and a schema library installed, and the command on the path. */
+/** A folder as a user has it: this package, a schema library and a web framework installed, and the command on the path. */
 function userFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-examples-'));
   const modules = join(folder, 'node_modules');
   mkdirSync(join(modules, '.bin'), { recursive: true });
   symlinkSync(root, join(modules, 'sallyport'));
-  symlinkSync(join(root, 'node_modules', 'zod'), join(modules, 'zod'));
+  for (const name of ['zod', 'fastify']) symlinkSync(join(root, 'node_modules', name), join(modules, name));
   symlinkSync(SALLYPORT, join(modules, '.bin', 'sallyport'));
   return folder;
 }
 
+const home = mkdtempSync(join(tmpdir(), 'sallyport-home-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** Runs a program to its end, in a group of its own: whatever an example leaves running ends with it. */
 async function stdoutOf(program: string, args: readonly string[], cwd: string): Promise<string> {
   const path = [join(cwd, 'node_modules', '.bin'), dirname(process.execPath), process.env['PATH'] ?? ''];
-  const env = { PATH: path.join(delimiter), HOME: cwd };
-  const { stdout } = await execute(program, args, { cwd, env, timeout: 20_000 });
+  const env = { PATH: path.join(delimiter), HOME: home, npm_config_registry: REGISTRY };
+  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = Promise.all([text(child.stdout), text(child.stderr)]);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
+  const [code] = await once(child, 'exit');
+  clearTimeout(timer);
+  try {
+    process.kill(-(child.pid ?? 0), 'SIGKILL');
+  } catch {
+    // Nothing is left.
+  }
+  const [stdout, stderr] = await output;
+  if (code !== 0) throw new Error(`exit code ${code}: ${stderr}${stdout}`);
   return stdout;
 }
 
@@ -69,7 +87,7 @@ describe.each(documents)('the examples in %s', (name) => {
     it(`run: line ${fence.line}`, async () => {
       const stdout = await runFence(fence, folder);
       if (prints !== undefined) expect(stdout).toBe(prints);
-    });
+    }, 60_000);
   }
 });
 

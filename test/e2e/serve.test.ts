@@ -199,7 +199,7 @@ describe('sallyport serve', () => {
     expect(await status(two.key)).toBe(401);
     writeFileSync(config, JSON.stringify({ keys: [two.entry] }));
     child.kill('SIGHUP');
-    await line(({ msg }) => msg === 'keys were read again');
+    await line(({ msg }) => msg === 'keys and limits were read again');
     expect(await status(one.key)).toBe(401);
     expect(await status(two.key)).toBe(200);
     writeFileSync(config, '{');
@@ -284,7 +284,10 @@ describe('what cannot be served', () => {
     expect(await refused(['--port', String(port)])).toMatch(/port is taken.*--port/);
     expect(await refused([], { EXECUTOR_API_KEY: 'short' })).toMatch(/5 characters.*key create/);
     expect(await refused(['--host', '0.0.0.0'])).toContain('EXECUTOR_API_KEY');
-    expect(await refused(['--isolation', 'container'])).toContain('--isolation process');
+    expect(await refused(['--isolation', 'container'], { PATH: folder() })).toMatch(
+      /the level container cannot be enforced: .*apt-get install bubblewrap.*--isolation/,
+    );
+    expect(await refused(['--workspace', '/nonexistent'])).toContain('is not there');
     const config = join(folder(), 'c.json');
     expect(await refused(['--config', config])).toContain('cannot read');
     writeFileSync(config, '{\n  "prot": 1\n}');

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ToolClient } from '../../dist/tool/index.js';
+import { here } from '../sandbox/container/rooms.js';
 import { TestRegistry } from '../tool/registry.js';
 import { SALLYPORT, sallyport } from './command.js';
 
@@ -53,6 +54,16 @@ describe('sallyport tool', () => {
     expect((await tool(['cli-tool', 'key', '--env', 'TOKEN=a=b'])).stdout).toBe('a=b\n');
   });
 
+  it.runIf(here.available)('runs confined unless told otherwise', async () => {
+    registry.tool(
+      'where',
+      `import { existsSync } from 'node:fs'; export const am = { execute: () => existsSync('${folder}/params.json') };`,
+    );
+    writeFileSync(join(folder, 'params.json'), '{}');
+    expect((await tool(['where', 'am'])).stdout).toBe('false\n');
+    expect((await tool(['where', 'am', '--isolation', 'process'])).stdout).toBe('true\n');
+  });
+
   it('says what went wrong, with exit codes that mean something', async () => {
     expect(await tool(['cli-tool', 'fail'])).toMatchObject({
       code: 1,
@@ -95,6 +106,15 @@ describe('sallyport serve-tools', () => {
       await new Promise<string>((resolve) => server.stdout.setEncoding('utf8').once('data', resolve))
     ).trim();
     expect(await new ToolClient(url).health()).toMatchObject({ status: 'ok' });
+    // The best there is, and said so.
+    const level = here.available ? 'container' : 'process';
+    expect(await new ToolClient(url).info()).toMatchObject({
+      capabilities: {
+        isolation: level,
+        confinedBy: expect.stringContaining(here.available ? 'namespaces' : 'this user'),
+      },
+    });
+    expect(log).toContain(`"level":"${level}"`);
     await expect(new ToolClient(url).execute({ packageName: 'cli-tool', name: 'text' })).rejects.toMatchObject({
       facts: { status: 401 },
     });
@@ -115,17 +135,21 @@ describe('sallyport serve-tools', () => {
     expect(refused.stderr).toContain('EXECUTOR_API_KEY');
   });
 
-  it('refuses a level that this machine does not have', async () => {
-    const refused = await sallyport([
-      'serve-tools',
-      '--port',
-      '0',
-      '--level',
-      'vm',
-      '--cache-dir',
-      join(folder, 'cache'),
-    ]);
-    expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain('vm');
+  it('refuses a level that there is none of, and one that this machine cannot hold', async () => {
+    const serve = ['serve-tools', '--port', '0', '--cache-dir', join(folder, 'cache'), '--isolation'];
+    const unknown = await sallyport([...serve, 'vm']);
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain('Allowed choices are auto, process, container');
+    // Without its tools no machine can.
+    for (const args of [
+      [...serve, 'container'],
+      ['tool', 'cli-tool', 'text', '--isolation', 'container'],
+    ]) {
+      const refused = await sallyport(args, { env: { PATH: '/nonexistent' } });
+      expect(refused).toMatchObject({ code: 2, stdout: '' });
+      expect(refused.stderr).toMatch(/^sallyport: the isolation level "container" is not available: .*bwrap.*\n$/);
+    }
+    const wish = await sallyport([...serve, 'auto', '--net', 'none'], { env: { PATH: '/nonexistent' } });
+    expect(wish).toMatchObject({ code: 2, stderr: expect.stringContaining('--net needs the level container') });
   });
 });

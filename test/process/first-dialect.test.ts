@@ -98,20 +98,17 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
     expect(await client.call('process/terminate', { processId: 'a' })).toHaveProperty('result', { running: false });
   });
 
-  it.each(kind === 'websocket' ? VIOLATIONS : VIOLATIONS.slice(0, 2))(
-    'ends the connection and its processes on %s, and says why',
-    async (text, reason) => {
-      const client = await (await connectTo(kind, server)).first();
-      await client.call('process/start', start('a', 'echo $$; exec sleep 60'));
-      const pid = Number(await client.shows('a', '\n'));
-      client.sendText(text);
-      const closeReason = await client.closed;
-      await expect.poll(() => client.server?.stderr()).toMatch(reason);
-      if (kind === 'websocket') expect(closeReason).toMatch(reason);
-      else expect(await client.server?.exited).toBe(0);
-      await expect.poll(() => alive(pid), { timeout: 2_000 }).toBe(false);
-    },
-  );
+  it.each(VIOLATIONS)('ends the connection and its processes on %s, and says why', async (text, reason) => {
+    const client = await (await connectTo(kind, server)).first();
+    await client.call('process/start', start('a', 'echo $$; exec sleep 60'));
+    const pid = Number(await client.shows('a', '\n'));
+    client.sendText(text);
+    const closeReason = await client.closed;
+    await expect.poll(() => client.server?.stderr()).toMatch(reason);
+    if (kind === 'websocket') expect(closeReason).toMatch(reason);
+    else expect(await client.server?.exited).toBe(0);
+    await expect.poll(() => alive(pid), { timeout: 2_000 }).toBe(false);
+  });
 
   it('ends the connection when initialized comes before initialize', async () => {
     const client = await connectTo(kind, server);

@@ -91,11 +91,9 @@ describe.each(KINDS)('fs/* over %s', (kind) => {
     for (const path of ['d', 'd/fifo']) expect(await fs('open', { handleId: 'x', path: at(path) })).toBe(-32600);
     expect(await fs('open', { handleId: 'x', path: at('nope') })).toBe(-32004);
   });
-});
 
-describe('fs/*', () => {
   it('reports errors with the numbers of the table', async () => {
-    const client = rawPair(ownServer());
+    const client = await connectTo(kind, shared);
     await client.later();
     const fs = (method: string, params: unknown) => ask(client, method, params);
     expect(await fs('readFile', { path: at('nope') })).toBe(-32004);
@@ -120,7 +118,9 @@ describe('fs/*', () => {
     expect(await fs('copy', { sourcePath: at('d'), destinationPath: at('d/sub/e'), recursive: true })).toBe(-32600);
     expect(await fs('copy', { sourcePath: at('d/fifo'), destinationPath: at('f'), recursive: false })).toBe(-32600);
   });
+});
 
+describe('fs/*', () => {
   it('removes and copies links, never what they lead to', async () => {
     const client = rawPair(ownServer());
     await client.later();
@@ -173,6 +173,43 @@ describe('fs/*', () => {
     expect(Buffer.from(block.chunk, 'base64').length).toBe(1024 * 1024);
     const size = await ask(client, 'readFile', { path: 'file:///proc/self/status' });
     expect(Buffer.from(size.dataBase64, 'base64').length).toBeGreaterThan(100);
+  });
+
+  it('removes and copies names of any bytes, and refuses trees that are too deep', async () => {
+    const client = rawPair(ownServer({ limits: { treeDepth: 2 } }));
+    await client.later();
+    const odd = Buffer.concat([Buffer.from(join(folder, 'd/')), Buffer.from([0x6f, 0xff, 0xfe])]);
+    mkdirSync(odd);
+    writeFileSync(Buffer.concat([odd, Buffer.from([0x2f, 0x80])]), 'x');
+    const copy = { sourcePath: at('d'), destinationPath: at('e'), recursive: true };
+    expect((await client.call('fs/copy', copy)).error.message).toContain('too deep');
+    rmSync(join(folder, 'd/sub'), { recursive: true });
+    expect(await ask(client, 'copy', { ...copy, destinationPath: at('f') })).toEqual({});
+    expect(
+      existsSync(Buffer.concat([Buffer.from(join(folder, 'f/')), Buffer.from([0x6f, 0xff, 0xfe, 0x2f, 0x80])])),
+    ).toBe(true);
+    expect(await ask(client, 'remove', { path: at('f') })).toEqual({});
+    expect(existsSync(join(folder, 'f'))).toBe(false);
+    mkdirSync(join(folder, 'x/y/z/w'), { recursive: true });
+    expect((await client.call('fs/remove', { path: at('x') })).error.message).toContain('too deep');
+  });
+
+  it('leaves a file alone that is copied onto itself, and writes through links that lead nowhere yet', async () => {
+    const client = rawPair(ownServer());
+    await client.later();
+    const onto = { sourcePath: at('d/file'), destinationPath: at('d/link'), recursive: false };
+    expect(await ask(client, 'copy', onto)).toEqual({});
+    expect(readFileSync(join(folder, 'd/file'), 'utf8')).toBe('content\n');
+    writeFileSync(join(folder, 'longer'), 'something longer');
+    expect(await ask(client, 'copy', { ...onto, destinationPath: at('longer') })).toEqual({});
+    expect(readFileSync(join(folder, 'longer'), 'utf8')).toBe('content\n');
+    symlinkSync('target', join(folder, 'd/dangling'));
+    expect(await ask(client, 'writeFile', { path: at('d/dangling'), dataBase64: base64('new') })).toEqual({});
+    expect(readFileSync(join(folder, 'd/target'), 'utf8')).toBe('new');
+    symlinkSync('circle', join(folder, 'd/circle'));
+    expect(await ask(client, 'writeFile', { path: at('d/circle'), dataBase64: '' })).toBe(-32600);
+    const refused = await client.call('fs/readFile', { path: at('d/nothing') });
+    expect(refused.error.message).toContain(join(folder, 'd/nothing'));
   });
 
   it('has a limit for handles, and can be switched off', async () => {

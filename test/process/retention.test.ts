@@ -11,7 +11,7 @@ describe('what is kept of output', () => {
         fc.integer({ min: 0, max: 310 }),
         fc.integer({ min: 0, max: 100 }),
         (sizes, limit, afterSeq, maxBytes) => {
-          const retention = new Retention(limit);
+          const retention = new Retention({ maxBytes: limit, maxChunks: 1_000 });
           for (const [index, size] of sizes.entries()) {
             retention.push({ seq: index + 1, stream: 'stdout', bytes: Buffer.alloc(size) });
           }
@@ -37,7 +37,7 @@ describe('what is kept of output', () => {
   });
 
   it('can be given up', () => {
-    const retention = new Retention(100);
+    const retention = new Retention({ maxBytes: 100, maxChunks: 1_000 });
     retention.push({ seq: 1, stream: 'pty', bytes: Buffer.alloc(5) });
     retention.clear();
     expect(retention.bytes).toBe(0);

@@ -3,12 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { gone, numbers } from '../sandbox/helpers.js';
-import { ownListener, ownServer, rawPair } from './helpers.js';
-import { base64, connectWebSocket, laterStart } from './raw-client.js';
+import { ownServer, rawPair } from './helpers.js';
+import { base64, builtServer, connect, connectWebSocket, laterStart } from './raw-client.js';
+
+/** A listening server of the built program. */
+async function listening(...limits: readonly string[]): Promise<string> {
+  const options = limits.flatMap((limit) => ['--limit', limit]);
+  return (await builtServer(['--listen', 'ws://127.0.0.1:0', ...options])).url;
+}
 
 describe('a session of the later dialect over WebSocket', () => {
   it('outlives its connection, and its next one gets what was missed', async () => {
-    const { url } = await ownListener();
+    const url = await listening();
     const first = await connectWebSocket(url);
     const sessionId = await first.later();
     const script = 'echo one; read x; for i in 1 2 3; do echo missed$i; sleep 0.02; done; read y; echo end';
@@ -33,13 +39,13 @@ describe('a session of the later dialect over WebSocket', () => {
     // A write that was acknowledged before is not written twice.
     await second.call('process/write', { processId: 'p', writeId: 'w1', chunk: base64('\n') });
     await expect
-      .poll(async () => (await second.call('process/read', { processId: 'p', afterSeq: 0 })).result.chunks.length)
-      .toBeGreaterThan(3);
-    const read = await second.call('process/read', { processId: 'p', afterSeq: 0 });
-    const text = read.result.chunks
-      .map(({ chunk }: { chunk: string }) => Buffer.from(chunk, 'base64').toString())
-      .join('');
-    expect(text).toBe('one\nmissed1\nmissed2\nmissed3\n');
+      .poll(async () => {
+        const read = await second.call('process/read', { processId: 'p', afterSeq: 0 });
+        return read.result.chunks
+          .map(({ chunk }: { chunk: string }) => Buffer.from(chunk, 'base64').toString())
+          .join('');
+      })
+      .toBe('one\nmissed1\nmissed2\nmissed3\n');
     await second.call('process/write', { processId: 'p', writeId: 'w2', chunk: base64('\n') });
     await second.notification('process/closed', 'p');
     const sent = [...first.received, ...second.received].filter((message) => message.params?.processId === 'p');
@@ -49,7 +55,7 @@ describe('a session of the later dialect over WebSocket', () => {
   });
 
   it('can be resumed by one connection at a time', async () => {
-    const { url } = await ownListener();
+    const url = await listening();
     const first = await connectWebSocket(url);
     const sessionId = await first.later();
     const rival = await connectWebSocket(url);
@@ -65,14 +71,13 @@ describe('a session of the later dialect over WebSocket', () => {
   });
 
   it('is gone with its processes when nobody came back in time', async () => {
-    const { url, server } = await ownListener({ limits: { detachMs: 100 } });
+    const url = await listening('detachMs=100');
     const first = await connectWebSocket(url);
     const sessionId = await first.later();
     await first.call('process/start', laterStart('p', 'sleep 300 & echo $! $$; exec sleep 300'));
     const pids = numbers(await first.shows('p', '\n'));
     first.end();
     expect(await gone(pids)).toBe(true);
-    await expect.poll(() => server.handler.sessions.size).toBe(0);
     const second = await connectWebSocket(url);
     const { error } = await second.call('initialize', { clientName: 'x', resumeSessionId: sessionId });
     expect(error).toMatchObject({ code: -32600, message: expect.stringContaining('unknown session') });
@@ -81,7 +86,7 @@ describe('a session of the later dialect over WebSocket', () => {
   });
 
   it('stops a child whose output nobody takes, and loses nothing of it', async () => {
-    const { url } = await ownListener({ limits: { retainedBytes: 64 * 1024 } });
+    const url = await listening('retainedBytes=65536');
     const first = await connectWebSocket(url);
     const sessionId = await first.later();
     const folder = mkdtempSync(join(tmpdir(), 'sallyport-session-'));
@@ -123,6 +128,18 @@ describe('a session of the later dialect over WebSocket', () => {
     }
     await expect.poll(() => server.handler.sessions.size).toBe(2);
     expect(() => server.handler.sessions.resume(ids[0] ?? '', '')).toThrow('unknown session');
+  });
+});
+
+describe('a session of the later dialect over stdio', () => {
+  it('is the only one there: no other can be resumed, and the connection stays usable', async () => {
+    const client = await connect('stdio');
+    const resume = { clientName: 'x', resumeSessionId: '00000000-0000-0000-0000-000000000000' };
+    expect((await client.call('initialize', resume)).error).toMatchObject({ code: -32600 });
+    const sessionId = await client.later();
+    expect(sessionId).toBeDefined();
+    const again = await client.call('initialize', { clientName: 'x', resumeSessionId: sessionId });
+    expect(again.error).toMatchObject({ code: -32600 });
   });
 });
 

@@ -7,7 +7,7 @@ const asked = { kind: 'guest', via: 'test', label: 'x', isolation: 'process', li
 
 describe('the trail', () => {
   it('keeps what runs and the latest that ran, pages it and filters it', () => {
-    const trail = new AuditTrail({ maxRecords: 3, maxCapabilities: 2 });
+    const trail = new AuditTrail({ limits: { auditRecords: 3, auditCapabilities: 2 } });
     const running = trail.open(asked, undefined);
     for (let count = 0; count < 5; count += 1)
       trail.open({ ...asked, kind: 'tool' }, undefined).ended({ status: 'failed', code: 'x' });
@@ -23,7 +23,7 @@ describe('the trail', () => {
 
   it('keeps a few capabilities and counts all, without secrets or control characters', () => {
     const scrub = (text: string): string => text.replaceAll('hunter2', '[redacted]');
-    const trail = new AuditTrail({ maxRecords: 3, maxCapabilities: 2, scrub });
+    const trail = new AuditTrail({ limits: { auditRecords: 3, auditCapabilities: 2 }, scrub });
     const told: string[] = [];
     trail.onEvent((event) => told.push(event.type));
     const execution = trail.open(asked, undefined);

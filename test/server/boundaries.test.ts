@@ -5,6 +5,7 @@ import { defineTools } from '../../src/capabilities/index.js';
 import { createRemoteExecutor } from '../../src/guest/index.js';
 import { ExecClient } from '../../src/process/index.js';
 import { decodeMessagePack, encodeFrame, openWebSocket, webSocketTransport } from '../../src/wire/index.js';
+import { here } from '../sandbox/container/rooms.js';
 import { C_MODULES, eventsOf, opened, start, until } from './start.js';
 
 const weather = defineTools('weather', { temperature: async () => 21 });
@@ -156,7 +157,7 @@ describe('tools', () => {
     const { json } = await start();
     for (const prefix of ['', '/api']) {
       expect((await json(`${prefix}/health`)).body.status).toBe('ok');
-      expect((await json(`${prefix}/info`)).body.capabilities.isolation).toBe('process');
+      expect((await json(`${prefix}/info`)).body.capabilities.isolation).toBe(here.available ? 'container' : 'process');
       const refused = await json(`${prefix}/execute-tool`, { packageName: '../evil', name: 'x' });
       expect(refused.status).toBe(400);
     }

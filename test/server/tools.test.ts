@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { here } from '../sandbox/container/rooms.js';
 import { TestRegistry } from '../tool/registry.js';
 import { hashKey, start } from './start.js';
 
@@ -46,6 +47,33 @@ describe('tools on the server', () => {
       { label: 'adder@latest add', status: 'succeeded', by: { key: 'ci' } },
       { executionId: answered.body.executionId, label: 'adder@latest add', status: 'succeeded' },
     ]);
+  });
+
+  it.runIf(here.available)('have their connections in the audit trail', async () => {
+    const registry = await withRegistry();
+    const { port } = new URL(registry.url);
+    registry.tool(
+      'caller',
+      `export const get = {
+  description: 'gets',
+  inputSchema: { type: 'object' },
+  execute: async ({ url }) => (await fetch(url).then((r) => r.status, (error) => String(error.cause ?? error))),
+};`,
+    );
+    const { json } = await start({
+      registry: registry.url,
+      isolation: 'container',
+      policies: { tool: { network: { kind: 'allow', hosts: [`127.0.0.1:${port}`] } } },
+    });
+    const get = async (url: string) =>
+      (await json('/execute-tool', { packageName: 'caller', name: 'get', params: { url } })).body.output;
+    expect(await get(`${registry.url}adder`)).toBe(200);
+    expect(await get('http://169.254.169.254/latest/')).toContain('not allowed by the network policy');
+    const { executions } = (await json('/executions?kind=tool')).body;
+    const uses = executions.flatMap(({ capabilities }: { capabilities: { type: string; outcome: string }[] }) =>
+      capabilities.filter(({ type }) => type === 'network').map(({ outcome }) => outcome),
+    );
+    expect(uses).toEqual(['denied', 'allowed']);
   });
 
   it('are limited to the packages that a key names, alone or in a batch', async () => {

@@ -3,7 +3,7 @@ import { AuditTrail } from '../../src/server/audit/trail.js';
 
 it('measures how long an execution took with a clock that nobody sets', () => {
   let now = 1_000_000;
-  const trail = new AuditTrail({ maxRecords: 10, maxCapabilities: 10, now: () => now });
+  const trail = new AuditTrail({ limits: { auditRecords: 10, auditCapabilities: 10 }, now: () => now });
   const asked = { kind: 'guest', via: 'POST /run', label: 'program', isolation: 'process', limits: {} } as const;
   const execution = trail.open(asked, undefined);
   execution.started();

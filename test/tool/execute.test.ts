@@ -339,6 +339,20 @@ describe('tools that misbehave', () => {
     expect(JSON.stringify(response)).not.toContain('seen');
   });
 
+  it('reports a rejection that nobody handles, and keeps a result that came before it', async () => {
+    registry.tool(
+      'rejecter',
+      `export const before = { execute: () => { Promise.reject(new Error('left alone')); return new Promise((r) => setTimeout(r, 60000)); } };
+       export const after = { execute: () => { setTimeout(() => Promise.reject(new Error('too late')), 0); return 'kept'; } };`,
+    );
+    expect(errorOf(await run('rejecter', 'before'))).toMatchObject({
+      code: 'TOOL_EXECUTION_ERROR',
+      message: expect.stringContaining('left alone'),
+      details: { exitCode: 1 },
+    });
+    expect(outputOf(await run('rejecter', 'after'))).toBe('kept');
+  });
+
   it('counts the result as soon as it is there, whatever is left open', async () => {
     registry.tool(
       'leaks',

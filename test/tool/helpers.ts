@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
@@ -29,6 +29,12 @@ export async function toolBench(
     await registry.close();
   });
   return { registry, executor, cacheDir };
+}
+
+/** Trees that are being built in a cache folder, by whichever server. */
+export function drafts(cacheDir: string): string[] {
+  const folder = join(cacheDir, 'tmp');
+  return readdirSync(folder).flatMap((server) => readdirSync(join(folder, server)).filter((name) => name !== 'owner'));
 }
 
 /** The error of an answer that must be one. */

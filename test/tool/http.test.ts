@@ -12,7 +12,7 @@ import {
   toolRoutes,
   toolServerOptions,
 } from '../../dist/tool/index.js';
-import { isRunning, scratchFolder, toolBench } from './helpers.js';
+import { isRunning, toolBench } from './helpers.js';
 
 // Many processes are started here; a busy machine takes its time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -665,36 +665,6 @@ describe('async executions', () => {
       expect(refused.status, target).toBe(400);
       expect(refused.body.error?.details?.['field'], target).toBe('callback.url');
     }
-  });
-
-  it('survives a restart: queued ones run, running ones fail with the reason, secrets are not on disk', async () => {
-    const folder = scratchFolder();
-    const options = {
-      cacheDir: folder,
-      registry: registry.url,
-      limits: { maxExecutions: 1, warmChildren: 0, webhookRetryMs: [50, 50, 50] },
-      policy: { webhookAllow: ['127.0.0.1'] },
-    };
-    const first = createToolExecutor(options);
-    await first.prefetch('basic');
-    const running = await first.executeAsync({ packageName: 'basic', name: 'wait', params: { ms: 60_000 } });
-    const queued = await first.executeAsync({ packageName: 'basic', name: 'echo', params: { a: 1 } });
-    const secret = await first.executeAsync({ packageName: 'basic', name: 'env', env: { TOKEN: 'very-secret-value' } });
-    await expect.poll(() => first.status(running.executionId)?.status).toBe('running');
-    await first.dispose();
-    const { readdirSync, readFileSync } = await import('node:fs');
-    for (const name of readdirSync(folder).filter((file) => file.startsWith('executions.db')))
-      expect(readFileSync(`${folder}/${name}`, 'latin1')).not.toContain('very-secret-value');
-    await using second = createToolExecutor(options);
-    expect(second.status(running.executionId)).toMatchObject({
-      status: 'failed',
-      result: { success: false, error: { message: expect.stringContaining('restarted') } },
-    });
-    expect(second.status(secret.executionId)).toMatchObject({
-      status: 'failed',
-      result: { error: { message: expect.stringContaining('never stored') } },
-    });
-    await expect.poll(() => second.status(queued.executionId)?.status, { timeout: 10_000 }).toBe('succeeded');
   });
 });
 

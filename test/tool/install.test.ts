@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
 import { createToolExecutor } from '../../dist/tool/index.js';
-import { errorOf, outputOf, scratchFolder, toolBench } from './helpers.js';
+import { drafts, errorOf, outputOf, scratchFolder, toolBench } from './helpers.js';
 import { tarball } from './registry.js';
 
 // Many processes are started here; a busy machine takes its time.
@@ -17,7 +17,7 @@ const { registry, executor, cacheDir } = await toolBench({
 const SIMPLE = 'export const tool = { execute: () => "ok" };';
 const run = (packageName: string, more: object = {}) => executor.execute({ packageName, name: 'tool', ...more });
 const trees = (): string[] => readdirSync(join(cacheDir, 'trees'));
-const leftovers = (): string[] => readdirSync(join(cacheDir, 'tmp'));
+const leftovers = (): string[] => drafts(cacheDir);
 
 describe('resolving', () => {
   it('takes exact versions, ranges and tags, and says which version it was', async () => {
@@ -221,7 +221,7 @@ describe('installing', () => {
     await using patient = createToolExecutor({
       cacheDir: scratchFolder(),
       registry: registry.url,
-      limits: { installHardTimeoutMs: 5_000, warmChildren: 0 },
+      limits: { installHardTimeoutMs: 10_000, warmChildren: 0 },
     });
     await patient.warm();
     await patient.prefetch('prompt');
@@ -231,7 +231,7 @@ describe('installing', () => {
     ]);
     expect(errorOf(endless).code).toBe('PACKAGE_NOT_FOUND');
     expect(outputOf(prompt)).toBe('ok');
-    expect(readdirSync(join(cacheDir, 'tmp'))).toEqual([]);
+    expect(drafts(cacheDir)).toEqual([]);
   });
 
   it('evicts the least recently used trees, never one in use', async () => {
@@ -239,7 +239,11 @@ describe('installing', () => {
     for (const name of ['lru-a', 'lru-b', 'lru-c'])
       registry.tool(
         name,
-        'export const tool = { execute: async ({ ms = 0 }) => { await new Promise((r) => setTimeout(r, ms)); return "ok"; } };',
+        `import { existsSync } from 'node:fs';
+         export const tool = { execute: async ({ until }) => {
+           while (until !== undefined && !existsSync(until)) await new Promise((r) => setTimeout(r, 20));
+           return 'ok';
+         } };`,
         { files: filler },
       );
     await using small = createToolExecutor({
@@ -247,13 +251,15 @@ describe('installing', () => {
       registry: registry.url,
       limits: { maxCacheBytes: 900_000, warmChildren: 0 },
     });
-    const call = (packageName: string, ms = 0) =>
-      small.execute({ packageName, name: 'tool', version: '1.0.0', params: { ms } });
+    const call = (packageName: string, params = {}) =>
+      small.execute({ packageName, name: 'tool', version: '1.0.0', params });
+    const until = join(scratchFolder(), 'enough');
     await call('lru-a');
-    const busy = call('lru-a', 1_500);
+    const busy = call('lru-a', { until });
     await call('lru-b');
     await call('lru-c');
     expect(small.stats().cache).toMatchObject({ trees: 2, evictions: 1 });
+    writeFileSync(until, '');
     expect(outputOf(await busy)).toBe('ok');
     expect((await call('lru-a')).cache).toBe('hit');
     expect((await call('lru-b')).cache).toBe('miss');
@@ -296,6 +302,27 @@ describe('hostile tarballs', () => {
     expect(existsSync(join(folder, 'device'))).toBe(false);
     expect(lstatSync(join(folder, 'setuid')).mode & 0o7777).toBe(0o555);
     if (existsSync(join(folder, 'link'))) expect(lstatSync(join(folder, 'link')).isSymbolicLink()).toBe(false);
+  });
+
+  it('makes no link and no file outside for names of programs and manuals that lead there', async () => {
+    const outside = scratchFolder();
+    const up = '../'.repeat(12);
+    registry.publish({ name: 'odd-programs-dep', files: { 'index.js': '' }, manifest: { bin: `${up}${outside}/dep` } });
+    registry.tool('odd-programs', SIMPLE, {
+      manifest: {
+        bin: { [`${up}${outside}/escaped`]: './index.js', plain: `${up}etc/passwd`, '/abs': './index.js' },
+        man: [`${up}${outside}/x.1`, '/etc/passwd.1'],
+        directories: { bin: `${up}usr/bin`, man: '/usr/share/man' },
+        dependencies: { 'odd-programs-dep': '*' },
+      },
+    });
+    expect(outputOf(await run('odd-programs'))).toBe('ok');
+    expect(readdirSync(outside)).toEqual([]);
+    const tree = join(cacheDir, 'trees', trees().find((key) => key.startsWith('odd-programs@')) ?? '');
+    const links = readdirSync(tree, { recursive: true, withFileTypes: true }).filter((entry) => entry.isSymbolicLink());
+    for (const { parentPath, name } of links) {
+      expect(realpathSync(join(parentPath, name)).startsWith(realpathSync(tree))).toBe(true);
+    }
   });
 
   it('refuses too many files, too many bytes and bombs, and leaves nothing behind', async () => {
@@ -383,7 +410,9 @@ describe('crash safety', () => {
       limits: { warmChildren: 0 },
     });
     expect(outputOf(await survivor.execute({ packageName: 'parts', name: 'tool' }))).toBe(12);
-    await expect.poll(() => readdirSync(join(folder, 'cache', 'tmp')), { timeout: 10_000 }).toEqual([]);
+    // What the four left is swept; the one that runs has its own folder.
+    await expect.poll(() => readdirSync(join(folder, 'cache', 'tmp'))).toHaveLength(1);
+    expect(drafts(join(folder, 'cache'))).toEqual([]);
   });
 
   it('throws away what lies among the trees without its marker', async () => {

@@ -8,7 +8,7 @@ import type { ReadResult } from '../managed-process.js';
 import type { Dialect, HttpHeader, WriteStatus } from '../messages.js';
 
 /** Files on the machine of the server. Paths are native on this side, whatever travels. */
-export type FileAccess = Pick<FileSystem, keyof FileSystem>;
+export type FileAccess = Pick<FileSystem, Exclude<keyof FileSystem, 'open'>>;
 
 export type ReadOutput = Omit<ReadResult, 'timedOut'>;
 

@@ -1,11 +1,15 @@
 import type { Stats } from 'node:fs';
-import { lstat, mkdir, opendir, realpath, rm, rmdir, stat, unlink, writeFile } from 'node:fs/promises';
-import { join, parse } from 'node:path';
+import { type FileHandle, lstat, mkdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import type { ProcessLimits } from '../limits.js';
 import { copy } from './copy.js';
 import { badRequest } from './errors.js';
-import { openRegularFile } from './open-file.js';
+import { Gate } from './gate.js';
+import { type Opened, openAny } from './opened.js';
+import { removeEntry } from './remove.js';
+import { EVERYTHING, type FileScope } from './scope.js';
 import { type WalkOptions, type WalkResult, walk } from './walk.js';
+import { codeOf, ensureFolder, openForWriting } from './write.js';
 
 export interface FileMetadata {
   readonly isDirectory: boolean;
@@ -25,96 +29,146 @@ export interface DirectoryEntry {
 /** The files of this machine, as the protocol asks for them. Paths are native and absolute. */
 export class FileSystem {
   readonly #limits: ProcessLimits;
+  readonly #gate: Gate;
 
-  constructor(limits: ProcessLimits) {
+  constructor(limits: ProcessLimits, scope: FileScope = EVERYTHING) {
     this.#limits = limits;
+    this.#gate = new Gate(scope);
+  }
+
+  /** Opens a regular file for reading. Anything else is refused without waiting for it: a FIFO would block, a device may act. */
+  open(path: string): Promise<FileHandle> {
+    return this.#gate.about(path, async (resolved) => {
+      await using opened = await this.#gate.open(resolved);
+      if (!(await opened.stat()).isFile()) throw badRequest(`path \`${path}\` is not a file`);
+      return await opened.read();
+    });
   }
 
   /** Reads a whole file, or refuses one that is too large for a single message. */
   async readFile(path: string): Promise<Buffer> {
     const limit = this.#limits.readFileBytes;
-    const { file, size } = await openRegularFile(path);
-    try {
-      if (size > limit) throw tooLarge(path, limit);
-      const chunks: Buffer[] = [];
-      let total = 0;
-      // Files of /proc say 0 and have content, and others grow while they are read.
-      for (;;) {
-        const chunk = Buffer.allocUnsafe(Math.min(Math.max(size - total, 4_096), this.#limits.readBlockBytes));
-        const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
-        if (bytesRead === 0) return Buffer.concat(chunks, total);
-        total += bytesRead;
-        if (total > limit) throw tooLarge(path, limit);
-        chunks.push(chunk.subarray(0, bytesRead));
-      }
-    } finally {
-      await file.close();
+    await using file = await this.open(path);
+    const { size } = await file.stat();
+    if (size > limit) throw tooLarge(path, limit);
+    const chunks: Buffer[] = [];
+    let total = 0;
+    // Files of /proc say 0 and have content, and others grow while they are read.
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(Math.min(Math.max(size - total, 4_096), this.#limits.readBlockBytes));
+      const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
+      if (bytesRead === 0) return Buffer.concat(chunks, total);
+      total += bytesRead;
+      if (total > limit) throw tooLarge(path, limit);
+      chunks.push(chunk.subarray(0, bytesRead));
     }
   }
 
-  async writeFile(path: string, bytes: Uint8Array): Promise<void> {
-    const there = await stat(path).catch(() => undefined);
-    // Opening a FIFO would wait for a reader, and a device might act.
-    if (there !== undefined && !there.isFile()) throw badRequest(`path \`${path}\` is not a file`);
-    await writeFile(path, bytes);
+  writeFile(path: string, bytes: Uint8Array): Promise<void> {
+    return this.#gate.about(path, async (resolved) => {
+      await using file = await openForWriting(this.#gate, resolved, 'empty');
+      await file.writeFile(bytes);
+    });
   }
 
-  async createDirectory(path: string, parents: 'recursive' | 'flat'): Promise<void> {
-    await mkdir(path, { recursive: parents === 'recursive' });
+  createDirectory(path: string, parents: 'recursive' | 'flat'): Promise<void> {
+    return this.#gate.about(path, async (resolved) => {
+      if (parents === 'flat') {
+        await using outer = await this.#gate.writable(dirname(resolved));
+        await mkdir(outer.at(basename(resolved)));
+        return;
+      }
+      await using folder = await ensureFolder(this.#gate, resolved);
+      this.#gate.checkFolder(path, folder.real, 'read');
+    });
   }
 
   /** Describes what a path leads to, and whether it is a link itself. */
-  async getMetadata(path: string): Promise<FileMetadata> {
-    const own = await lstat(path);
-    const target: Stats = own.isSymbolicLink() ? await stat(path) : own;
-    return {
-      isDirectory: target.isDirectory(),
-      isFile: target.isFile(),
-      isSymlink: own.isSymbolicLink(),
-      size: target.size,
-      createdAtMs: Math.max(0, Math.trunc(target.birthtimeMs)),
-      modifiedAtMs: Math.trunc(target.mtimeMs),
-    };
+  getMetadata(path: string): Promise<FileMetadata> {
+    return this.#gate.about(path, async (resolved) => {
+      const { folder, name, real } = await this.#gate.parent(resolved);
+      await using outer = folder;
+      const own = await lstat(outer.at(name));
+      const isSymlink = own.isSymbolicLink();
+      if (own.isDirectory()) this.#gate.checkFolder(path, real, 'read');
+      else this.#gate.checkFile(path, real, 'read');
+      return { ...describe(isSymlink ? await this.#behind(resolved) : own), isSymlink };
+    });
   }
 
   canonicalize(path: string): Promise<string> {
-    return realpath(path);
+    return this.#gate.about(path, async (resolved) => {
+      await using opened = await this.#gate.open(resolved);
+      return opened.real;
+    });
   }
 
   /** Lists a folder; links are described by what they lead to, and left out when that is nothing. */
-  async readDirectory(path: string): Promise<DirectoryEntry[]> {
-    const limit = this.#limits.directoryEntries;
-    const entries: DirectoryEntry[] = [];
-    for await (const entry of await opendir(path)) {
-      const info = entry.isSymbolicLink() ? await stat(join(path, entry.name)).catch(() => undefined) : entry;
-      if (info === undefined) continue;
-      if (entries.length >= limit) throw badRequest(`directory \`${path}\` has more than ${limit} entries`);
-      entries.push({ fileName: entry.name, isDirectory: info.isDirectory(), isFile: info.isFile() });
-    }
-    return entries;
+  readDirectory(path: string): Promise<DirectoryEntry[]> {
+    return this.#gate.about(path, async (resolved) => {
+      await using folder = await this.#gate.readable(resolved);
+      const limit = this.#limits.directoryEntries;
+      const entries: DirectoryEntry[] = [];
+      for await (const entry of folder.entries()) {
+        const info = entry.isSymbolicLink() ? await this.#linked(folder, entry.name) : entry;
+        if (info === undefined) continue;
+        if (entries.length >= limit) throw badRequest(`directory \`${path}\` has more than ${limit} entries`);
+        const fileName = Buffer.from(entry.name, 'latin1').toString();
+        entries.push({ fileName, isDirectory: info.isDirectory(), isFile: info.isFile() });
+      }
+      return entries;
+    });
   }
 
   walk(path: string, options: WalkOptions): Promise<WalkResult> {
-    return walk(path, options, this.#limits);
+    return this.#gate.about(path, (resolved) => walk(this.#gate, resolved, options, this.#limits));
   }
 
   /** Removes a path. A link is removed, never what it leads to. */
-  async remove(path: string, recursion: 'recursive' | 'flat', missing: 'ignore' | 'refuse'): Promise<void> {
-    if (parse(path).root === path) throw badRequest('the root folder cannot be removed');
-    try {
-      const info = await lstat(path);
-      if (!info.isDirectory()) await unlink(path);
-      else if (recursion === 'recursive') await rm(path, { recursive: true });
-      else await rmdir(path);
-    } catch (error) {
-      const gone = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-      if (!gone || missing === 'refuse') throw error;
-    }
+  remove(path: string, recursion: 'recursive' | 'flat', missing: 'ignore' | 'refuse'): Promise<void> {
+    return this.#gate.about(path, async (resolved) => {
+      if (dirname(resolved) === resolved) throw badRequest('the root folder cannot be removed');
+      try {
+        await using folder = await this.#gate.writable(dirname(resolved));
+        this.#gate.checkFile(path, join(folder.real, basename(resolved)), 'write');
+        await removeEntry(this.#gate, folder, basename(resolved), recursion, this.#limits.treeDepth);
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT' || missing === 'refuse') throw error;
+      }
+    });
   }
 
   copy(source: string, destination: string, recursion: 'recursive' | 'flat'): Promise<void> {
-    return copy(source, destination, recursion);
+    const maxDepth = this.#limits.treeDepth;
+    return this.#gate.about(source, (from) =>
+      this.#gate.about(destination, (to) => copy(this.#gate, from, to, { recursion, maxDepth })),
+    );
   }
+
+  async #behind(path: string): Promise<Stats> {
+    await using opened = await this.#gate.open(path);
+    return await opened.stat();
+  }
+
+  async #linked(folder: Opened, name: string): Promise<Stats | undefined> {
+    try {
+      await using opened = await openAny(folder.at(name, 'latin1'));
+      const info = await opened.stat();
+      return this.#gate.sees(opened.real, info.isDirectory() ? 'folder' : 'file') ? info : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function describe(info: Stats): Omit<FileMetadata, 'isSymlink'> {
+  return {
+    isDirectory: info.isDirectory(),
+    isFile: info.isFile(),
+    size: info.size,
+    createdAtMs: Math.max(0, Math.trunc(info.birthtimeMs)),
+    modifiedAtMs: Math.trunc(info.mtimeMs),
+  };
 }
 
 function tooLarge(path: string, limit: number): Error {

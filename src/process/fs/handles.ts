@@ -2,7 +2,6 @@ import type { FileHandle } from 'node:fs/promises';
 import { ExecError } from '../exec-error.js';
 import type { ProcessLimits } from '../limits.js';
 import { badRequest } from './errors.js';
-import { openRegularFile } from './open-file.js';
 
 /** The files that a session has open for reading in blocks. */
 export class FileHandles {
@@ -13,13 +12,14 @@ export class FileHandles {
     this.#limits = limits;
   }
 
-  async open(handleId: string, path: string): Promise<void> {
+  /** Keeps what is opened under a name that the client chose. */
+  async open(handleId: string, opening: () => Promise<FileHandle>): Promise<void> {
     if (this.#files.has(handleId)) throw badRequest(`file handle \`${handleId}\` already exists`);
     const limit = this.#limits.fileHandles;
     if (this.#files.size >= limit) throw badRequest(`too many open file handles: the limit is ${limit}`);
     this.#files.set(handleId, 'opening');
     try {
-      const { file } = await openRegularFile(path);
+      const file = await opening();
       // The session may have ended, or the handle been closed, while the file was opened.
       if (this.#files.get(handleId) === 'opening') this.#files.set(handleId, file);
       else await file.close();

@@ -1,8 +1,9 @@
 import type { Dirent } from 'node:fs';
-import { opendir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProcessLimits } from '../limits.js';
 import { asFsRefusal, badRequest } from './errors.js';
+import type { Gate } from './gate.js';
+import { type Opened, openAny, openFolder } from './opened.js';
 
 export interface WalkOptions {
   readonly maxDepth: number;
@@ -20,8 +21,14 @@ export interface WalkResult {
 
 type Kind = 'file' | 'directory' | 'other';
 
+/** A folder to be listed: as it is called in the answer, and where it really is. */
+interface Pending {
+  readonly path: string;
+  readonly real: string;
+}
+
 /** Lists a tree, breadth first and in the order of names. Links are skipped, unless those to folders are to be followed. */
-export async function walk(root: string, options: WalkOptions, limits: ProcessLimits): Promise<WalkResult> {
+export async function walk(gate: Gate, path: string, options: WalkOptions, limits: ProcessLimits): Promise<WalkResult> {
   const { maxDepth, maxDirectories, maxEntries } = options;
   const { walkDepth, walkDirectories, walkEntries } = limits;
   if (maxDepth > walkDepth || maxDirectories > walkDirectories || maxEntries > walkEntries) {
@@ -29,44 +36,45 @@ export async function walk(root: string, options: WalkOptions, limits: ProcessLi
     throw badRequest(`filesystem walk limits exceed maximums: ${most}`);
   }
   const result = { entries: [] as WalkResult['entries'], errors: [] as WalkResult['errors'], truncated: false };
-  if (!(await stat(root)).isDirectory()) return result;
+  const root = await realRoot(gate, path);
+  if (root === undefined) return result;
   // Links may form circles: with them, no folder is entered twice under whatever name.
   const visited = new Set<string>();
-  let queue: string[] = [root];
+  let queue: Pending[] = [{ path, real: root }];
   let directories = 0;
   for (let depth = 0; queue.length > 0; depth += 1) {
     if (depth >= maxDepth) break;
-    const next: string[] = [];
-    for (const folder of queue) {
+    const next: Pending[] = [];
+    for (const pending of queue) {
       if (directories >= maxDirectories) {
         result.truncated = true;
         return result;
       }
       directories += 1;
       try {
+        await using folder = await enter(gate, pending, options);
         if (options.symlinks === 'follow-directories') {
-          const real = await realpath(folder);
-          if (visited.has(real)) continue;
-          visited.add(real);
+          if (visited.has(folder.real)) continue;
+          visited.add(folder.real);
         }
         // One more than can be used tells that something was left out.
         for (const entry of await listFolder(folder, options, walkEntries + 1)) {
-          const path = join(folder, entry.name);
-          const kind = await kindOf(entry, path, options);
+          const kind = await kindOf(gate, entry, folder, options);
           if (kind === 'other') continue;
           if (result.entries.length >= maxEntries) {
             result.truncated = true;
             return result;
           }
-          result.entries.push({ path, kind });
-          const enter = kind === 'directory' && !(options.hidden === 'prune' && entry.name.startsWith('.'));
-          if (enter) next.push(path);
+          const name = Buffer.from(entry.name, 'latin1').toString();
+          const inner = { path: join(pending.path, name), real: join(folder.real, name) };
+          result.entries.push({ path: inner.path, kind });
+          if (kind === 'directory' && !(options.hidden === 'prune' && name.startsWith('.'))) next.push(inner);
         }
       } catch (error) {
         // Only the root must be there; the rest may vanish or be closed to us at any time.
-        if (folder === root) throw error;
+        if (pending.path === path) throw error;
         if (result.errors.length < maxEntries) {
-          result.errors.push({ path: folder, message: asFsRefusal(error).message });
+          result.errors.push({ path: pending.path, message: asFsRefusal(error, pending.path).message });
         }
       }
     }
@@ -75,10 +83,29 @@ export async function walk(root: string, options: WalkOptions, limits: ProcessLi
   return result;
 }
 
+async function realRoot(gate: Gate, path: string): Promise<string | undefined> {
+  await using root = await gate.open(path);
+  return (await root.stat()).isDirectory() ? root.real : undefined;
+}
+
+/** Opens a folder of the tree. Where links are not followed, it is where it was seen, or it is not opened. */
+async function enter(gate: Gate, { path, real }: Pending, options: WalkOptions): Promise<Opened> {
+  if (options.symlinks === 'follow-directories') return gate.readable(real);
+  const folder = await openFolder(real, 'refuse');
+  try {
+    if (folder.real !== real) throw badRequest(`path \`${path}\` leads elsewhere by now`);
+    gate.checkFolder(path, real, 'read');
+    return folder;
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
 /** Reads a folder, in the order of names. A huge one costs no more than the most that any walk may list. */
-async function listFolder(folder: string, options: WalkOptions, most: number): Promise<Dirent[]> {
+async function listFolder(folder: Opened, options: WalkOptions, most: number): Promise<Dirent[]> {
   const entries: Dirent[] = [];
-  for await (const entry of await opendir(folder)) {
+  for await (const entry of folder.entries()) {
     const counts =
       entry.isFile() || entry.isDirectory() || (entry.isSymbolicLink() && options.symlinks === 'follow-directories');
     if (counts) entries.push(entry);
@@ -87,12 +114,13 @@ async function listFolder(folder: string, options: WalkOptions, most: number): P
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-async function kindOf(entry: Dirent, path: string, options: WalkOptions): Promise<Kind> {
+async function kindOf(gate: Gate, entry: Dirent, folder: Opened, options: WalkOptions): Promise<Kind> {
   if (entry.isDirectory()) return 'directory';
   if (entry.isFile()) return 'file';
   if (options.symlinks === 'skip') return 'other';
   try {
-    return (await stat(path)).isDirectory() ? 'directory' : 'other';
+    await using opened = await openAny(folder.at(entry.name, 'latin1'));
+    return (await opened.stat()).isDirectory() && gate.sees(opened.real, 'folder') ? 'directory' : 'other';
   } catch {
     return 'other';
   }

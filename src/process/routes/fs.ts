@@ -3,21 +3,21 @@ import { type Fields, pathFor } from '../fields.js';
 import { asFsRefusal } from '../fs/errors.js';
 import type { FileSystem } from '../fs/file-system.js';
 import type { Route, RouteContext } from '../routing.js';
+import { sandboxRequest } from '../sandbox-request.js';
 
 type Work = (files: FileSystem, context: RouteContext) => Promise<unknown>;
 
 /** A route into the file system: its refusals have the numbers of the table, and its answer is `{}` unless it has one. */
 function fsRoute(prepare: (fields: Fields, idLength: number) => Work): Route {
   return (fields, limits) => {
-    const sandbox = fields.optionalObject('sandbox') === undefined ? undefined : ('requested' as const);
+    const sandbox = sandboxRequest(fields.optionalObject('sandbox'));
     const work = prepare(fields, limits.idLength);
     return async (context) => {
-      context.handler.checkSandbox(sandbox);
-      const files = context.handler.fileSystem;
+      const files = context.handler.files(sandbox);
       try {
         return { result: (await work(files, context)) ?? {} };
       } catch (error) {
-        throw asFsRefusal(error);
+        throw asFsRefusal(error, '');
       }
     };
   };
@@ -49,8 +49,8 @@ export const FS_ROUTES: Readonly<Record<string, Route>> = {
   }),
   'fs/open': fsRoute((fields, idLength) => {
     const [handleId, path] = [fields.id('handleId', idLength), fields.path('path')];
-    return async (_files, { session }) => {
-      await session.files.open(handleId, path);
+    return async (files, { session }) => {
+      await session.files.open(handleId, () => files.open(path));
       return { handleId };
     };
   }),

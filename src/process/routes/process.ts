@@ -5,6 +5,7 @@ import type { Fields } from '../fields.js';
 import type { ReadResult } from '../managed-process.js';
 import type { Dialect, ReadResponse } from '../messages.js';
 import type { Route } from '../routing.js';
+import { sandboxRequest } from '../sandbox-request.js';
 
 const EMPTY = { result: {} };
 
@@ -49,7 +50,7 @@ const startLater: Route = (fields, limits) => {
     ...commonStart(fields, limits.idLength),
     pipeStdin: fields.booleanOr('pipeStdin', 'false'),
     envPolicy: envPolicy(fields.optionalObject('envPolicy')),
-    sandbox: fields.optionalObject('sandbox') === undefined ? undefined : ('requested' as const),
+    sandbox: sandboxRequest(fields.optionalObject('sandbox')),
   };
   return async ({ handler, session }) => {
     const process = await handler.start(session, params);

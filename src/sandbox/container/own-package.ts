@@ -4,8 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { beneath } from './paths.js';
 import type { Policy } from './policy.js';
 
+/** The folder of this package. */
+export function ownPackageFolder(): string {
+  return realpathSync(fileURLToPath(new URL('../../../', import.meta.url)));
+}
+
 /** The folders that a child of ours needs to run code of this package: the code, its manifest and its dependencies. */
-export function ownPackagePaths(root = realpathSync(fileURLToPath(new URL('../../../', import.meta.url)))): string[] {
+export function ownPackagePaths(root = ownPackageFolder()): string[] {
   const above = dirname(root);
   const scoped = basename(above).startsWith('@') ? dirname(above) : above;
   // Installed, the dependencies are neighbours; in a checkout they are below. Neither grants the rest of a project.

@@ -1,6 +1,7 @@
 import { grantArguments } from './grants.js';
 import { type HandleList, SharedContent } from './handles.js';
 import { DEFAULT_TMP_BYTES, INNER_ID, SHARED_MEMORY_BYTES } from './limits.js';
+import { beneath } from './paths.js';
 import type { Policy } from './policy.js';
 import { type SocketFamilies, seccompFilter } from './seccomp/filter.js';
 import type { Machine } from './seccomp/machines.js';
@@ -18,6 +19,10 @@ const ETC_FILES: readonly (readonly [path: string, content: string])[] = [
   ['/etc/group', `sandbox:x:${INNER_ID}:\nnogroup:x:65534:\n`],
   ['/etc/hosts', '127.0.0.1 localhost sandbox\n::1 localhost\n'],
 ];
+
+function grantsBelow({ filesystem }: Policy, folder: string): boolean {
+  return [...filesystem.read, ...filesystem.write].some((path) => beneath(path, folder));
+}
 
 /** What all rooms on this machine have in common. */
 export class RoomPlan {
@@ -63,7 +68,11 @@ export class RoomPlan {
       ...['--dev', '/dev', '--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
       ...['--remount-ro', '/dev'],
       ...['--perms', '1777', '--size', size, '--tmpfs', '/tmp', '--size', size, '--tmpfs', '/home'],
-      ...['--dir', '/run', '--dir', '/var', '--symlink', '/tmp', '/var/tmp'],
+      ...['--dir', '/run', '--dir', '/var'],
+      // Nothing can be mounted below a link.
+      ...(grantsBelow(policy, '/var/tmp')
+        ? ['--perms', '1777', '--size', size, '--tmpfs', '/var/tmp']
+        : ['--symlink', '/tmp', '/var/tmp']),
       ...grantArguments(policy.filesystem, handles),
       ...(proxySocket === undefined ? [] : ['--ro-bind', proxySocket, PROXY_SOCKET]),
       ...['--remount-ro', '/', '--chdir', room.cwd],

@@ -7,7 +7,17 @@ import { beneath } from './paths.js';
 import type { FilesystemPolicy } from './policy.js';
 
 /** Folders that are always there inside, empty and private. */
-const PRIVATE_FOLDERS = ['/', '/tmp', '/home', '/var/tmp', '/run', '/var', '/etc', '/dev', '/proc'];
+export const PRIVATE_FOLDERS: readonly string[] = [
+  '/',
+  '/tmp',
+  '/home',
+  '/var/tmp',
+  '/run',
+  '/var',
+  '/etc',
+  '/dev',
+  '/proc',
+];
 
 /** Tells which files of the machine a confined program sees. */
 export class Visibility {

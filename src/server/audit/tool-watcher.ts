@@ -1,5 +1,6 @@
 import type { Execution, ToolLimits } from '../../tool/index.js';
 import { callers } from '../access/caller.js';
+import { networkUse } from './network-use.js';
 import type { AuditTrail } from './trail.js';
 
 function labelOf(data: unknown): string {
@@ -24,6 +25,7 @@ export function watchTool(trail: AuditTrail, limits: ToolLimits, level: string):
       },
       callers.getStore(),
     );
+    execution.onNetworkDecision = (decision) => noted.used(networkUse(decision));
     // Only the beginning: who follows any further counts as a reader, for whom an execution is kept going.
     const controller = new AbortController();
     const stop = execution.events.follow(0, ({ event, data }) => {

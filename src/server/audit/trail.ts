@@ -1,11 +1,11 @@
 import type { Caller } from '../access/caller.js';
+import type { ServerLimits } from '../limits.js';
 import { AuditedExecution } from './execution.js';
 import type { AskedFor, AuditEvent, ExecutionKind, ExecutionRecord } from './record.js';
 
 export interface TrailOptions {
-  /** Executions that are kept after their end. */
-  readonly maxRecords: number;
-  readonly maxCapabilities: number;
+  /** Read anew each time: they may change. */
+  readonly limits: Pick<ServerLimits, 'auditRecords' | 'auditCapabilities'>;
   readonly scrub?: (text: string) => string;
   readonly now?: () => number;
 }
@@ -57,9 +57,9 @@ export class AuditTrail {
 
   /** Opens a record. Whoever opens it ends it. */
   open(asked: AskedFor, caller: Caller | undefined): AuditedExecution {
-    const { maxCapabilities, scrub = (text) => text, now = Date.now } = this.#options;
+    const { limits, scrub = (text) => text, now = Date.now } = this.#options;
     const execution = new AuditedExecution(asked, caller, {
-      maxCapabilities,
+      maxCapabilities: limits.auditCapabilities,
       scrub,
       now,
       ticks: () => performance.now(),
@@ -117,7 +117,7 @@ export class AuditTrail {
   }
 
   #trim(): void {
-    let surplus = this.#records.size - this.#active.size - this.#options.maxRecords;
+    let surplus = this.#records.size - this.#active.size - this.#options.limits.auditRecords;
     if (surplus <= 0) return;
     for (const [id, { execution }] of this.#records) {
       if (execution.active) continue;

@@ -21,6 +21,7 @@ export const VARIABLES: Readonly<Record<string, Variable>> = {
   SALLYPORT_PORT: { key: 'port', kind: 'number' },
   EXECUTOR_API_KEY: { key: 'apiKey', kind: 'text' },
   SALLYPORT_ISOLATION: { key: 'isolation', kind: 'text' },
+  SALLYPORT_WORKSPACE: { key: 'workspace', kind: 'list' },
   SALLYPORT_CACHE_DIR: { key: 'cacheDir', kind: 'text' },
   SALLYPORT_TOOLS: { key: 'tools', kind: 'text' },
   SALLYPORT_WASM: { key: 'wasm', kind: 'text' },

@@ -34,6 +34,27 @@ const KeySchema = z.strictObject({
     .exactOptional(),
 });
 
+const RoomLimitsSchema = z.strictObject({
+  memoryBytes: positive.exactOptional(),
+  processes: positive.exactOptional(),
+  cpuSeconds: positive.exactOptional(),
+  fileSizeBytes: positive.exactOptional(),
+  openFiles: positive.exactOptional(),
+  tmpBytes: positive.exactOptional(),
+});
+
+const NetworkSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('none') }),
+  z.strictObject({ kind: z.literal('loopback') }),
+  z.strictObject({ kind: z.literal('allow'), hosts: names }),
+  z.strictObject({ kind: z.literal('full'), hosts: names.exactOptional() }),
+  z.strictObject({ kind: z.literal('host') }),
+]);
+
+/** What is different from the policy that a boundary has by itself at the level `container`. */
+const RoomSchema = z.strictObject({ limits: RoomLimitsSchema.exactOptional() });
+const NetworkedRoomSchema = RoomSchema.extend({ network: NetworkSchema.exactOptional() });
+
 /** Every setting of `sallyport serve`. */
 export const ConfigSchema = z.strictObject({
   host: z.string().min(1).exactOptional(),
@@ -44,6 +65,15 @@ export const ConfigSchema = z.strictObject({
     .refine((keys) => new Set(keys.map(({ name }) => name)).size === keys.length, 'two keys have the same name')
     .exactOptional(),
   isolation: z.enum(ISOLATIONS).exactOptional(),
+  workspace: names.exactOptional(),
+  policies: z
+    .strictObject({
+      guest: RoomSchema.exactOptional(),
+      wasm: RoomSchema.exactOptional(),
+      tool: NetworkedRoomSchema.exactOptional(),
+      process: NetworkedRoomSchema.exactOptional(),
+    })
+    .exactOptional(),
   cacheDir: z.string().min(1).exactOptional(),
   tools: z.string().min(1).exactOptional(),
   wasm: z.string().min(1).exactOptional(),

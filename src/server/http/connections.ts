@@ -5,6 +5,7 @@ import { problemBody } from './problem.js';
 
 /** The connections of a server: how many there are, of whom, and what went over them. */
 export class Connections {
+  readonly #limits: ServerLimits;
   readonly #perAddress = new Map<string, number>();
   readonly #open = new Set<Socket>();
   #bytesRead = 0;
@@ -12,11 +13,12 @@ export class Connections {
   #refused = 0;
 
   constructor(server: Server, limits: ServerLimits) {
+    this.#limits = limits;
     server.maxConnections = limits.connections;
     server.on('drop', () => {
       this.#refused += 1;
     });
-    server.on('connection', (socket: Socket) => this.#onConnection(socket, limits.connectionsPerAddress));
+    server.on('connection', (socket: Socket) => this.#onConnection(socket));
   }
 
   get size(): number {
@@ -44,7 +46,8 @@ export class Connections {
     for (const socket of this.#open) socket.destroy();
   }
 
-  #onConnection(socket: Socket, limit: number): void {
+  #onConnection(socket: Socket): void {
+    const limit = this.#limits.connectionsPerAddress;
     const address = socket.remoteAddress ?? '';
     const count = (this.#perAddress.get(address) ?? 0) + 1;
     this.#perAddress.set(address, count);

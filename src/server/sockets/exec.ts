@@ -3,6 +3,7 @@ import type { AskedProcess, ExecObserver, ExecServer, ObservedSession } from '..
 import { webSocketTransport } from '../../wire/index.js';
 import type { Caller } from '../access/caller.js';
 import type { Quotas } from '../access/quotas.js';
+import { networkUse } from '../audit/network-use.js';
 import type { AuditTrail } from '../audit/trail.js';
 import type { Isolation } from '../isolation.js';
 
@@ -49,6 +50,7 @@ export function observeExec(
           execution.started();
           execution.used({ type: 'process', name: `${program} (${pid})`, outcome: 'started' });
         },
+        connected: (decision) => execution.used(networkUse(decision)),
         ended(end) {
           if ('problem' in end) {
             execution.used({ type: 'process', name: program, outcome: 'failed', reason: end.problem });

@@ -7,7 +7,7 @@ import type { Parts } from '../parts.js';
 
 /** Serves one module on one socket: its bytes as they are, in a process of its own that ends with the connection. */
 export async function serveWasm(socket: WebSocket, caller: Caller, module: string, parts: Parts): Promise<void> {
-  const { modules, trail, quotas, isolation, spawner } = parts;
+  const { modules, trail, quotas, isolation, spawners } = parts;
   const transport = webSocketBytes(socket);
   const problem = quotas.charge(caller);
   if (problem !== undefined) return transport.close(problem.message);
@@ -30,7 +30,7 @@ export async function serveWasm(socket: WebSocket, caller: Caller, module: strin
   );
   try {
     const loaded = await modules.load(module);
-    await using guest = await loaded.start(spawner);
+    await using guest = await loaded.start(spawners.wasm);
     execution.started();
     execution.used({ type: 'process', name: `${module} (${guest.pid})`, outcome: 'started' });
     execution.ended(await relay(transport, guest, () => cancelled));

@@ -37,7 +37,7 @@ export class WasmModules {
 
   private constructor(options: WasmModulesOptions) {
     this.#options = options;
-    this.turns = new Turns(options.limits.wasmGuests, options.limits.queuedWasmCalls);
+    this.turns = new Turns(options.limits);
   }
 
   /** Lists a folder. Rejects when it cannot be read. */

@@ -1,13 +1,16 @@
+import type { ServerLimits } from '../limits.js';
+
+/** How many places there are, and how many may wait: they are read anew each time. */
+type TurnLimits = Pick<ServerLimits, 'wasmGuests' | 'queuedWasmCalls'>;
+
 /** A number of places, and who waits for one, in the order of arrival. */
 export class Turns {
-  readonly #places: number;
-  readonly #maxWaiting: number;
+  readonly #limits: TurnLimits;
   readonly #waiting: (() => void)[] = [];
   #taken = 0;
 
-  constructor(places: number, maxWaiting: number) {
-    this.#places = places;
-    this.#maxWaiting = maxWaiting;
+  constructor(limits: TurnLimits) {
+    this.#limits = limits;
   }
 
   get taken(): number {
@@ -20,12 +23,12 @@ export class Turns {
 
   /** Whether somebody who comes now would be refused. */
   get full(): boolean {
-    return this.#taken >= this.#places && this.#waiting.length >= this.#maxWaiting;
+    return this.#taken >= this.#limits.wasmGuests && this.#waiting.length >= this.#limits.queuedWasmCalls;
   }
 
   /** Takes a place at once, if there is one. */
   tryTake(): Disposable | undefined {
-    if (this.#taken >= this.#places) return undefined;
+    if (this.#taken >= this.#limits.wasmGuests) return undefined;
     this.#taken += 1;
     return this.#place();
   }
@@ -53,16 +56,24 @@ export class Turns {
     return this.#place();
   }
 
+  /** Lets in whoever is next, as long as there are places. */
+  #admit(): void {
+    while (this.#taken < this.#limits.wasmGuests) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#taken += 1;
+      next();
+    }
+  }
+
   #place(): Disposable {
     let held = true;
     return {
       [Symbol.dispose]: () => {
         if (!held) return;
         held = false;
-        const next = this.#waiting.shift();
-        // The place passes on to whoever is next.
-        if (next === undefined) this.#taken -= 1;
-        else next();
+        this.#taken -= 1;
+        this.#admit();
       },
     };
   }

@@ -17,7 +17,7 @@ export interface ChildJob {
   readonly secret: string;
   /** `execute` runs the tool; `describe` looks at it; `inspect` only lists what the package exports. */
   readonly mode: 'execute' | 'describe' | 'inspect';
-  /** The module that brings the package in. */
+  /** The module that brings the package in, as a URL. */
   readonly entry: string;
   /** The package's own folder. */
   readonly packageFolder: string;

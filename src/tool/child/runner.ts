@@ -1,20 +1,17 @@
 // The far side: a process that waits, is told once what to run, runs it, and is ended.
 import { Buffer } from 'node:buffer';
 import { readFileSync, writeSync } from 'node:fs';
-import { Socket } from 'node:net';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { describeThrown } from './describe-thrown.js';
 import { findTool } from './find-tool.js';
+import { listenForAbort, readMessage } from './job-channel.js';
 import {
   type ChildErrorCode,
   type ChildJob,
   type FromChild,
-  JOB_HANDLE,
   LENGTH_BYTES,
   RESULT_HANDLE,
   SECRET_BYTES,
-  type ToChild,
 } from './protocol.js';
 import { NotSerializableError, serialize } from './serialize.js';
 
@@ -24,7 +21,6 @@ const parse = JSON.parse;
 const { from: bufferFrom, concat, allocUnsafe } = Buffer;
 const { asyncIterator } = Symbol;
 const { apply } = Reflect;
-const Controller = AbortController;
 
 /** Sends frames. The secret is kept as bytes outside of the JavaScript heap, where no heap snapshot shows it. */
 function createReporter(secret: Buffer): (json: string) => void {
@@ -78,7 +74,7 @@ function shapeOf(pkg: object): string {
 class Run {
   readonly #job: ChildJob;
   readonly #report: (json: string) => void;
-  readonly #abort = new Controller();
+  #signal: AbortSignal | undefined;
   #done = false;
 
   constructor(job: ChildJob) {
@@ -86,8 +82,14 @@ class Run {
     this.#report = createReporter(bufferFrom(job.secret, 'base64'));
   }
 
-  abort(reason: string): void {
-    this.#abort.abort(new Error(reason));
+  /** The signal that a tool is handed. Most never look at it, so nobody listens for the wish to abort until one does. */
+  get #abortSignal(): AbortSignal {
+    if (this.#signal === undefined) {
+      const controller = new AbortController();
+      this.#signal = controller.signal;
+      void listenForAbort((reason) => controller.abort(new Error(reason)));
+    }
+    return this.#signal;
   }
 
   crash(error: unknown): void {
@@ -99,7 +101,7 @@ class Run {
     for (const [name, value] of Object.entries(job.env)) process.env[name] = value;
     let pkg: object;
     try {
-      const loaded: { pkg: object } = await import(pathToFileURL(job.entry).href);
+      const loaded: { pkg: object } = await import(job.entry);
       pkg = loaded.pkg;
     } catch (error) {
       this.#fail('TOOL_EXECUTION_ERROR', 'import', error, 'The package threw while it was imported: ');
@@ -136,7 +138,14 @@ class Run {
     try {
       const execute: unknown = Reflect.get(tool, 'execute');
       if (typeof execute !== 'function') throw new TypeError('execute is no function any more');
-      const options = { toolCallId: job.toolCallId, messages: [], abortSignal: this.#abort.signal };
+      const signal = (): AbortSignal => this.#abortSignal;
+      const options = {
+        toolCallId: job.toolCallId,
+        messages: [],
+        get abortSignal() {
+          return signal();
+        },
+      };
       output = await apply(execute, tool, [job.params ?? {}, options]);
       if (isAsyncIterable(output)) output = await this.#follow(output);
     } catch (error) {
@@ -225,43 +234,23 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof Reflect.get(value, asyncIterator) === 'function';
 }
 
-/** A child that waits this long has nothing else to do. */
-const WARM_AFTER_MS = 40;
-let idle: NodeJS.Timeout | undefined;
-
-/** Waits for the one job, then for the wish to abort. From then on it does not keep the process alive. */
-function listen(): void {
-  const socket = new Socket({ fd: JOB_HANDLE, readable: true, writable: false });
-  let buffered = Buffer.alloc(0);
-  let run: Run | undefined;
-  socket.on('data', (chunk: Buffer) => {
-    buffered = concat([buffered, chunk]);
-    while (buffered.length >= LENGTH_BYTES) {
-      const length = buffered.readUInt32BE(0);
-      if (buffered.length < LENGTH_BYTES + length) return;
-      const message: ToChild = parse(buffered.toString('utf8', LENGTH_BYTES, LENGTH_BYTES + length));
-      buffered = buffered.subarray(LENGTH_BYTES + length);
-      if (message.type === 'abort') {
-        run?.abort(message.reason);
-        continue;
-      }
-      if (run !== undefined) continue;
-      const started = new Run(message.job);
-      run = started;
-      clearTimeout(idle);
-      socket.unref();
-      // A monitor sees what ends the process, and changes nothing about it.
-      process.on('uncaughtExceptionMonitor', (error) => started.crash(error));
-      void started.start();
-    }
-  });
-  // The server is gone, or has no work for this child: nothing to wait for.
-  socket.on('end', () => {
-    if (run === undefined) process.exit(0);
-  });
-  socket.on('error', () => {});
+/** Has connections go through the relay, in a room that has one. */
+async function joinRelay(): Promise<void> {
+  if (process.env['HTTP_PROXY'] === undefined) return;
+  const { useRelay } = await import('./relay.js');
+  useRelay();
 }
 
-listen();
-// With time to spare, the loader of CommonJS modules is brought up as well.
-idle = setTimeout(() => void import(new URL('./warm.cjs', import.meta.url).href), WARM_AFTER_MS);
+async function main(): Promise<void> {
+  // The loader of modules, and the way to the network, are up before there is anything to hurry for.
+  await import('./warm.js');
+  await joinRelay();
+  const message = readMessage();
+  if (message?.type !== 'job') process.exit(0);
+  const run = new Run(message.job);
+  // A monitor sees what ends the process, and changes nothing about it.
+  process.on('uncaughtExceptionMonitor', (error) => run.crash(error));
+  await run.start();
+}
+
+void main();

@@ -21,6 +21,7 @@ export function info(executor: ToolExecutor, name: string, version: string, regi
     protocolVersion: PROTOCOL_VERSION,
     capabilities: {
       isolation: level === 'container' || level === 'vm' ? level : 'process',
+      confinedBy: executor.confinedBy,
       executionModes: ['sync', 'stream', 'async'],
       maxExecutionTimeMs: limits.maxExecutionTimeMs,
       maxRequestBodyBytes: limits.maxRequestBodyBytes,

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { isSallyportError } from '../../errors/index.js';
 import { decodeJson, printable } from '../../wire/index.js';
-import type { RequestOptions, ToolExecutor } from '../executor.js';
+import type { ToolExecutor } from '../executor.js';
+import type { RequestOptions } from '../executor-options.js';
 import { failure, failureFields, failureOf, type ToolFailure, ToolFailureError } from '../failure.js';
 import { type ErrorResponse, type ExecuteToolResponse, type ExecutionStatus, PROTOCOL_VERSION } from '../messages.js';
 import { implementationVersion } from '../version.js';

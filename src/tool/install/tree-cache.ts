@@ -1,8 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { OwnedFolder, sweepOwnedFolders } from '../owned-folder.js';
 import type { ToolPolicy } from '../policy.js';
+import { draftsFolder, treesFolder } from '../room-policy.js';
 import { failureOfJob } from './failure-of-job.js';
 import type { Installer } from './installer.js';
 import type { InstalledTree, PendingScript, ResolvedPackage } from './jobs.js';
@@ -12,8 +15,6 @@ import { removeTree, sealFolders } from './seal.js';
 const MARKER = 'tree.json';
 /** The tree's use is noted on disk at most this often; eviction after a restart needs no more. */
 const TOUCH_EVERY_MS = 60_000;
-/** Leftovers of servers that died are this old before they are swept, so that another server's work is left alone. */
-const LEFTOVER_AGE_MS = 60 * 60_000;
 
 const Marker = z.object({
   name: z.string(),
@@ -77,14 +78,14 @@ export interface InstallWatcher {
 /**
  * Trees on disk.
  *
- *     absent ──install (one for all who ask)──▶ tmp/<random> ──marker written, renamed──▶ trees/<key> ──evicted──▶ absent
+ *     absent ──install (one for all who ask)──▶ tmp/<server>/<random> ──marker written, renamed──▶ trees/<key> ──evicted──▶ absent
  *
  * Whatever is under `trees/` is whole: the rename is the only way in, and the way out is a rename, too.
  */
-export class TreeCache {
+export class TreeCache implements AsyncDisposable {
   readonly #options: TreeCacheOptions;
   readonly #trees: string;
-  readonly #temporary: string;
+  readonly #drafts: OwnedFolder;
   readonly #flags: string;
   readonly #entries = new Map<string, Entry>();
   readonly #installing = new Map<string, Promise<Entry>>();
@@ -95,8 +96,10 @@ export class TreeCache {
 
   constructor(options: TreeCacheOptions) {
     this.#options = options;
-    this.#trees = join(options.cacheDir, 'trees');
-    this.#temporary = join(options.cacheDir, 'tmp');
+    this.#trees = treesFolder(options.cacheDir);
+    // It is what children are shown before they know what they will run.
+    mkdirSync(this.#trees, { recursive: true });
+    this.#drafts = new OwnedFolder(draftsFolder(options.cacheDir), '');
     const { allowScripts, deny, minReleaseAgeMs } = options.policy;
     this.#flags = createHash('sha256')
       .update(JSON.stringify([options.registry ?? null, allowScripts, deny, minReleaseAgeMs]))
@@ -135,6 +138,11 @@ export class TreeCache {
       this.#installing.set(key, running);
     }
     return running.then((entry) => this.#hold(entry));
+  }
+
+  /** Takes its unfinished work with it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#drafts[Symbol.asyncDispose]();
   }
 
   /** Whether an install of this version is under way. */
@@ -189,7 +197,7 @@ export class TreeCache {
     const present = this.#entries.get(key);
     if (present !== undefined) return present;
     const { policy, installer, maxTreePackages, maxTreeFiles, maxTreeBytes } = this.#options;
-    const draft = join(this.#temporary, `${process.pid}-${randomBytes(8).toString('hex')}`);
+    const draft = join(this.#drafts.path, randomBytes(8).toString('hex'));
     try {
       await mkdir(draft, { recursive: true });
       const installed = await installer.install(
@@ -255,8 +263,6 @@ export class TreeCache {
   }
 
   async #scan(): Promise<void> {
-    await mkdir(this.#trees, { recursive: true });
-    await mkdir(this.#temporary, { recursive: true });
     for (const key of await readdir(this.#trees)) {
       const folder = join(this.#trees, key);
       const marker = await readMarker(folder);
@@ -285,19 +291,8 @@ export class TreeCache {
       });
       this.#bytes += bytes;
     }
-    void this.#sweep();
+    void sweepOwnedFolders(draftsFolder(this.#options.cacheDir), '');
     void this.#evict();
-  }
-
-  async #sweep(): Promise<void> {
-    for (const name of await readdir(this.#temporary)) {
-      const owner = Number(name.split('-', 1)[0]);
-      if (owner === process.pid) continue;
-      const folder = join(this.#temporary, name);
-      const info = await stat(folder).catch(() => undefined);
-      if (info === undefined) continue;
-      if (!isAlive(owner) || Date.now() - info.mtimeMs > LEFTOVER_AGE_MS) await removeTree(folder).catch(() => {});
-    }
   }
 
   async #evict(): Promise<void> {
@@ -307,7 +302,7 @@ export class TreeCache {
       if (entry.users > 0 || !this.#entries.delete(entry.key)) continue;
       this.#bytes -= entry.bytes;
       this.evictions += 1;
-      const grave = join(this.#temporary, `${process.pid}-${randomBytes(8).toString('hex')}`);
+      const grave = join(this.#drafts.path, randomBytes(8).toString('hex'));
       try {
         await rename(entry.folder, grave);
         await removeTree(grave);
@@ -324,15 +319,5 @@ async function readMarker(folder: string): Promise<z.output<typeof Marker> | und
     return parsed.success ? parsed.data : undefined;
   } catch {
     return undefined;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  if (!Number.isInteger(pid) || pid <= 0) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

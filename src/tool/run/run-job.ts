@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { ExitStatus, ProxyDecision } from '../../sandbox/index.js';
 import { decodeJson } from '../../wire/index.js';
 import { type ChildJob, type FromChild, SECRET_BYTES, type ToolDescription } from '../child/protocol.js';
 import { failure, failureOf, type ToolFailure } from '../failure.js';
@@ -43,11 +44,11 @@ export interface RunOptions {
   readonly onLoaded?: (ms: number) => void;
   readonly onLog?: (line: LogLine) => void;
   readonly onPreliminary?: (output: unknown) => void;
+  readonly onNetworkDecision?: (decision: ProxyDecision) => void;
 }
 
 function exitWords(
-  exitCode: number | null,
-  signal: string | null,
+  { exitCode, signal, limit }: Pick<ExitStatus, 'exitCode' | 'signal' | 'limit'>,
   phase: 'import' | 'execute',
   crash: string | undefined,
 ): ToolFailure {
@@ -58,10 +59,11 @@ function exitWords(
       : exitCode === 0
         ? `The process exited with code 0 ${where}: it called process.exit(), or waited for something that can never happen`
         : `The process exited with code ${exitCode} ${where}`;
+  const why = limit === undefined ? crash : `its limit of ${limit} was reached`;
   return {
     code: 'TOOL_EXECUTION_ERROR',
-    message: crash === undefined ? how : `${how}: ${crash}`,
-    details: { phase, exitCode, signal },
+    message: why === undefined ? how : `${how}: ${why}`,
+    details: { phase, exitCode, signal, ...(limit === undefined ? {} : { limit }) },
   };
 }
 
@@ -77,6 +79,7 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
   const { process: spawned } = child;
   const [results, jobs] = spawned.extraPipes;
   if (results === undefined || jobs === undefined) throw new Error('the child has no pipes for its job');
+  child.onNetworkDecision = options.onNetworkDecision;
   const logs = new Logs(options.maxLogBytes, options.onLog ?? (() => {}));
   for (const output of spawned.outputs) logs.follow(output);
   const secret = randomBytes(SECRET_BYTES);
@@ -160,10 +163,10 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
         }
       }
     });
-    void spawned.exited.then(async ({ exitCode, signal }) => {
+    void spawned.exited.then(async (exit) => {
       // A result that was written right before the exit is still on its way.
       await Promise.race([results.output.drained(), patience()]);
-      fail(exitWords(exitCode, signal, phase(), crash));
+      fail(exitWords(exit, phase(), crash));
     });
     const lead = Math.max(0, Math.max(options.timeoutMs - options.abortLeadMs, options.timeoutMs / 2));
     timers.push(setTimeout(() => abort(`the time limit of ${options.timeoutMs} ms is nearly reached`), lead));

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -49,6 +50,20 @@ describe.runIf(here.available)('a room', () => {
     await shows(child.outputs[0], 'ready');
     expect(readFileSync(`/proc/${child.pid}/cmdline`, 'latin1')).not.toContain('hush-4711');
     expect(readFileSync(`/proc/${child.pid}/environ`, 'latin1')).not.toContain('TOKEN');
+  });
+
+  test('can have a folder of /var/tmp, which is its /tmp otherwise', async () => {
+    const folder = mkdtempSync('/var/tmp/sallyport-room-');
+    try {
+      const granted = containerLevel({ policy: processPolicy(folder) });
+      const { text } = await run(granted, 'pwd; touch here; touch ../beside; ls ..', { cwd: folder });
+      expect(text).toContain(`${folder}\n`);
+      expect(readdirSync(folder)).toEqual(['here']);
+      expect(existsSync('/var/tmp/beside')).toBe(false);
+      expect((await run(level, 'touch /var/tmp/x; ls /tmp')).text).toBe('x\n');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test('passes exit codes on, and those of signals as a shell does', async () => {
