@@ -1,30 +1,31 @@
-// Feeds random and mutated input to the decoders of the built package and checks what must always hold.
+// Feeds generated, mutated and random input to the built package and checks what must always hold.
 //
-//   npm run fuzz                                              one million frames, seed from the clock
-//   npm run fuzz -- --target frames --frames 50000 --seed 7   repeatable
-//   npm run fuzz -- --time 60s                                until the time is up
-//   npm run fuzz -- --replay fuzz-frames-7.json               one case again
+//   npm run fuzz                                              every target, two at a time, a minute each, seed from the clock
+//   npm run fuzz -- --time 20m --seed 7                       the same, longer and repeatable
+//   npm run fuzz -- --target guest --time 60s                 one of them, or several: guest,process
+//   npm run fuzz -- --target frames --frames 50000            until so many frames were fed
+//   npm run fuzz -- --replay fuzz-guest-7-1.json              cases from files again
 //
-// A target is a module in scripts/fuzz/: `generate(random)` makes a case, `check(case)` returns { frames, outcome } or
-// throws, `serialize` and `deserialize` carry a case to a file and back.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+// A target is a module in scripts/fuzz/targets/: `generate(random)` makes a case, and either `check(case)` or the `check` of what
+// `open()` resolves to runs it. A check returns { frames, outcome }, or throws when an oracle is violated. The case list depends
+// on the seed alone; what an operating system does with timing does not.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Random } from './fuzz/random.mjs';
+import { fuzz } from './fuzz/campaign.mjs';
+import { fuzzAll } from './fuzz/fuzz-all.mjs';
+import { replay } from './fuzz/replay.mjs';
 
-const folder = join(dirname(fileURLToPath(import.meta.url)), 'fuzz');
-const root = dirname(dirname(folder));
-/** What a run may grow by: garbage of small cases is collected long before; a decoder that trusts a header gets past it. */
-const MAX_GROWTH_BYTES = 512 * 1024 * 1024;
-const CHECK_EVERY = 1_000;
+const folder = join(dirname(fileURLToPath(import.meta.url)), 'fuzz', 'targets');
+const DEFAULT_TIME = '60s';
 
 function usage(problem) {
   console.error(`fuzz: ${problem}`);
   process.exit(2);
 }
 
-function positiveInteger(name, text) {
+function wholeNumber(name, text) {
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 0) usage(`--${name} takes a whole number, not "${text}"`);
   return value;
@@ -39,83 +40,59 @@ function milliseconds(text) {
 function options() {
   try {
     return parseArgs({
+      allowPositionals: true,
       options: {
-        target: { type: 'string', default: 'frames' },
+        target: { type: 'string', default: 'all' },
         frames: { type: 'string' },
         seed: { type: 'string' },
         time: { type: 'string' },
+        jobs: { type: 'string', default: '2' },
+        findings: { type: 'string', default: '1' },
         replay: { type: 'string' },
       },
-    }).values;
+    });
   } catch (error) {
     return usage(error.message);
   }
 }
 
-const given = options();
-const targets = readdirSync(folder)
-  .map((name) => name.replace(/\.mjs$/, ''))
-  .filter((name) => name !== 'random');
-if (!targets.includes(given.target)) usage(`there is no target "${given.target}"; there is: ${targets.join(', ')}`);
-if (!existsSync(join(root, 'dist', 'wire', 'index.js'))) usage('there is no dist/: run `npm run build` first');
-const target = await import(pathToFileURL(join(folder, `${given.target}.mjs`)).href);
+const { values: given, positionals } = options();
+const known = readdirSync(folder).map((name) => name.replace(/\.mjs$/, ''));
+const targets = given.target === 'all' ? known : given.target.split(',');
+const load = (name) => import(pathToFileURL(join(folder, `${name}.mjs`)).href);
+for (const name of targets) {
+  if (!known.includes(name)) usage(`there is no target "${name}"; there is: ${known.join(', ')}, all`);
+}
+if (!existsSync(join(dirname(folder), '..', '..', 'dist', 'cli', 'main.js'))) {
+  usage('there is no dist/: run `npm run build` first');
+}
+const seed = given.seed === undefined ? Date.now() >>> 0 : wholeNumber('seed', given.seed);
+const time = given.time ?? (given.frames === undefined ? DEFAULT_TIME : undefined);
+const maxFindings = wholeNumber('findings', given.findings);
 
 if (given.replay !== undefined) {
-  const saved = JSON.parse(readFileSync(given.replay, 'utf8'));
-  // First the very bytes of the file; then the case made again from its seed, which also knows what must come out.
-  const { frames, outcome } = await target.check(target.deserialize(saved.case));
-  await target.check(target.generate(new Random(saved.caseSeed)));
-  console.log(`replayed: ${frames} frames, ${outcome}`);
-  process.exit(0);
+  const files = [given.replay, ...positionals];
+  const cases = files.map((file) => ({ file, ...JSON.parse(readFileSync(file, 'utf8')) }));
+  process.exitCode = await replay(cases, load);
+} else if (positionals.length > 0) {
+  usage(`what is "${positionals[0]}"?`);
+} else if (targets.length > 1) {
+  const args = [
+    '--seed',
+    String(seed),
+    '--findings',
+    String(maxFindings),
+    ...(time === undefined ? [] : ['--time', time]),
+  ];
+  if (given.frames !== undefined) args.push('--frames', given.frames);
+  process.exitCode = await fuzzAll(targets, args, wholeNumber('jobs', given.jobs));
+} else {
+  process.exitCode = await fuzz({
+    name: targets[0],
+    target: await load(targets[0]),
+    seed,
+    timeMs: time === undefined ? Number.POSITIVE_INFINITY : milliseconds(time),
+    frames: given.frames === undefined ? Number.POSITIVE_INFINITY : wholeNumber('frames', given.frames),
+    maxFindings,
+  });
 }
-
-const seed = given.seed === undefined ? Date.now() >>> 0 : positiveInteger('seed', given.seed);
-const deadline = given.time === undefined ? Number.POSITIVE_INFINITY : performance.now() + milliseconds(given.time);
-const wanted =
-  given.frames !== undefined
-    ? positiveInteger('frames', given.frames)
-    : given.time === undefined
-      ? 1_000_000
-      : Number.POSITIVE_INFINITY;
-
-const seeds = new Random(seed);
-const outcomes = new Map();
-const before = process.memoryUsage.rss();
-const started = performance.now();
-let frames = 0;
-let cases = 0;
-let peak = 0;
-
-while (frames < wanted) {
-  const caseSeed = seeds.next();
-  const input = target.generate(new Random(caseSeed));
-  try {
-    const checked = target.check(input);
-    // Awaiting what is not a promise would cost the others more than their check.
-    const result = checked instanceof Promise ? await checked : checked;
-    frames += result.frames;
-    outcomes.set(result.outcome, (outcomes.get(result.outcome) ?? 0) + 1);
-    cases += 1;
-    if (cases % CHECK_EVERY === 0) {
-      peak = Math.max(peak, process.memoryUsage.rss() - before);
-      if (peak > MAX_GROWTH_BYTES) throw new Error(`memory grew by ${Math.round(peak / 2 ** 20)} MiB`);
-      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${frames} frames`);
-      if (performance.now() > deadline) break;
-    }
-  } catch (error) {
-    const file = `fuzz-${given.target}-${seed}.json`;
-    writeFileSync(
-      file,
-      `${JSON.stringify({ target: given.target, seed, caseSeed, error: String(error?.stack), case: target.serialize(input) }, undefined, 2)}\n`,
-    );
-    console.error(`\nfuzz: case ${cases} failed (seed ${seed}): ${error?.message}`);
-    console.error(`fuzz: again with \`npm run fuzz -- --target ${given.target} --replay ${file}\``);
-    process.exit(1);
-  }
-}
-
-if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
-const seconds = (performance.now() - started) / 1_000;
-console.log(`${frames} frames in ${cases} cases, ${seconds.toFixed(1)} s, seed ${seed}, target ${given.target}`);
-console.log(`memory grew by at most ${Math.max(0, Math.round(peak / 2 ** 20))} MiB`);
-for (const [outcome, times] of [...outcomes].sort((a, b) => b[1] - a[1])) console.log(`  ${times} ${outcome}`);

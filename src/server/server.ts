@@ -145,6 +145,8 @@ class RunningServer implements SallyportServer {
         headersTimeout: limits.headersTimeoutMs,
         connectionsCheckingInterval: Math.max(250, Math.min(5_000, limits.headersTimeoutMs / 2)),
         insecureHTTPParser: false,
+        // Node would answer without a body; the check of hosts says why.
+        requireHostHeader: false,
         // Finds out about peers that vanished without a word.
         keepAlive: true,
         keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,

@@ -10,6 +10,8 @@ const VERSION_CHARACTERS = 256;
 
 /** Says why a text is no package name, or nothing. Paths, URLs, aliases and options of npm are none. */
 export function packageNameProblem(name: string): string | undefined {
+  // npm's own check throws for half a surrogate pair, which no URL can hold.
+  if (/\p{Surrogate}/u.test(name)) return 'is not a valid npm package name: it is not well-formed Unicode';
   const result = validate(name);
   if (result.validForNewPackages) return undefined;
   const reasons = [...(result.errors ?? []), ...(result.warnings ?? [])];

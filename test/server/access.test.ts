@@ -161,6 +161,13 @@ describe('with a key', () => {
     expect(twice).toContain('401');
   });
 
+  it('says in words why a request without a Host is refused', async () => {
+    const started = await start({ keys });
+    const answer = await bytes(started, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n');
+    expect(answer).toContain('400 Bad Request');
+    expect(answer).toContain('"code":"INVALID_REQUEST","message":"there is no Host header"');
+  });
+
   it('refuses before a body is read', async () => {
     const started = await start({ keys });
     const answer = await bytes(

@@ -78,7 +78,7 @@ describe('names', () => {
   it('takes package names and nothing else', () => {
     for (const name of ['a', '@tpmjs/hello', 'left-pad', '@a/b.c_d', 'x'.repeat(214)])
       expect(packageNameProblem(name), name).toBeUndefined();
-    for (const name of ['A', '../x', '@a', '@a/', 'a b', 'http', 'x'.repeat(215), '-g ', 'a@1'])
+    for (const name of ['A', '../x', '@a', '@a/', 'a b', 'http', 'x'.repeat(215), '-g ', 'a@1', '\ud800'])
       expect(packageNameProblem(name), name).toBeDefined();
   });
 

@@ -51,7 +51,11 @@ export function judge(request: IncomingMessage, token: string | undefined, rules
   const address = request.socket.remoteAddress ?? '';
   const host = hostNameOf(request.headers.host);
   // With two of them, a proxy in between may have looked at the other.
-  if (hostCount(request) > 1) return refuse(400, 'INVALID_REQUEST', 'there is more than one Host header', 'Host');
+  const hosts = hostCount(request);
+  if (hosts === 0 && request.httpVersion !== '1.0') {
+    return refuse(400, 'INVALID_REQUEST', 'there is no Host header', 'Host');
+  }
+  if (hosts > 1) return refuse(400, 'INVALID_REQUEST', 'there is more than one Host header', 'Host');
   if (rules.hosts !== 'any' && !isLoopbackName(host) && !rules.hosts.includes(host)) {
     return refuse(403, 'FORBIDDEN', `the Host ${JSON.stringify(host.slice(0, 100))} is not served here`, 'Host');
   }

@@ -10,6 +10,8 @@ export interface Listener {
   readonly maxCapabilities: number;
   readonly tell: (event: AuditEvent) => void;
   readonly now: () => number;
+  /** A clock that never goes back, for durations: the other one is set now and then. */
+  readonly ticks: () => number;
   /** Makes text fit to be kept: no secrets, no control characters. */
   readonly scrub: (text: string) => string;
 }
@@ -28,11 +30,13 @@ export class AuditedExecution {
   readonly #asked: AskedFor;
   readonly #listener: Listener;
   readonly #createdAt: number;
+  readonly #from: number;
   readonly #capabilities: Capability[] = [];
   readonly #counts = new Map<string, number>();
   #label: string;
   #startedAt: number | undefined;
   #finishedAt: number | undefined;
+  #durationMs: number | undefined;
   #outcome: Outcome | undefined;
   #resolve: () => void = () => {};
 
@@ -43,6 +47,7 @@ export class AuditedExecution {
     this.#label = listener.scrub(printable(asked.label, MAX_AUDIT_TEXT));
     this.#listener = listener;
     this.#createdAt = listener.now();
+    this.#from = listener.ticks();
     this.done = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -65,7 +70,7 @@ export class AuditedExecution {
   }
 
   get durationMs(): number | undefined {
-    return this.#finishedAt === undefined ? undefined : this.#finishedAt - this.#createdAt;
+    return this.#durationMs;
   }
 
   /** Tells of it. */
@@ -99,6 +104,7 @@ export class AuditedExecution {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
     this.#finishedAt = this.#listener.now();
+    this.#durationMs = Math.round(this.#listener.ticks() - this.#from);
     this.#tell('ended');
     this.#resolve();
   }

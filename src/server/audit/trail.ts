@@ -62,6 +62,7 @@ export class AuditTrail {
       maxCapabilities: limits.auditCapabilities,
       scrub,
       now,
+      ticks: () => performance.now(),
       tell: (event) => this.#tell(event),
     });
     this.#active.add(execution);

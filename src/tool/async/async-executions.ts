@@ -13,6 +13,7 @@ import type { AddressPolicy } from '../webhooks/address.js';
 import type { Deliveries } from '../webhooks/deliveries.js';
 import { urlProblem } from '../webhooks/send.js';
 import { makeSecret } from '../webhooks/sign.js';
+import { keepTrying } from './keep-trying.js';
 import type { AsyncStore, StoredExecution } from './store.js';
 
 export interface AsyncParts {
@@ -200,17 +201,15 @@ export class AsyncExecutions {
 
   async #perform(request: ExecuteToolRequest, execution: Execution): Promise<void> {
     const { store, run, deliveries } = this.#parts;
-    store.setRunning(execution.id, Date.now());
+    const stopped = (): boolean => this.#disposed;
+    // It runs once that is on record, so that no restart runs it twice.
+    if (!(await keepTrying(() => store.setRunning(execution.id, Date.now()), stopped))) return;
     const response = await run(request, execution);
     // What is cut short by the end of the server is told by the next one.
     if (this.#disposed) return;
-    const { status } = execution;
-    store.setFinished(
-      execution.id,
-      status === 'succeeded' || status === 'cancelled' ? status : 'failed',
-      JSON.stringify(response),
-      Date.now(),
-    );
+    const status = execution.status === 'succeeded' || execution.status === 'cancelled' ? execution.status : 'failed';
+    const result = JSON.stringify(response);
+    if (!(await keepTrying(() => store.setFinished(execution.id, status, result, Date.now()), stopped))) return;
     this.#known.delete(execution.id);
     deliveries.wake();
   }
@@ -223,7 +222,11 @@ export class AsyncExecutions {
   }
 
   #forget(): void {
-    this.#parts.store.prune(Date.now() - this.#parts.limits.keepResultsMs);
+    try {
+      this.#parts.store.prune(Date.now() - this.#parts.limits.keepResultsMs);
+    } catch {
+      // The next time will do.
+    }
   }
 }
 

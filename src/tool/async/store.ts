@@ -104,6 +104,14 @@ export class AsyncStore {
     callback: StoredCallback | undefined,
     key: { readonly key: string; readonly bodyHash: string } | undefined,
   ): void {
+    this.#together(() => this.#insert(execution, callback, key));
+  }
+
+  #insert(
+    execution: StoredExecution,
+    callback: StoredCallback | undefined,
+    key: { readonly key: string; readonly bodyHash: string } | undefined,
+  ): void {
     this.#db
       .prepare(
         'INSERT INTO executions (id, status, request, had_env, created_at, idempotency_key, body_hash) VALUES (?, ?, ?, ?, ?, ?, ?)',
@@ -155,19 +163,14 @@ export class AsyncStore {
 
   /** Keeps the answer, and makes its webhook due, in one step. */
   setFinished(id: string, status: 'succeeded' | 'failed' | 'cancelled', result: string, at: number): void {
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
+    this.#together(() => {
       this.#db
         .prepare('UPDATE executions SET status = ?, result = ?, finished_at = ? WHERE id = ?')
         .run(status, result, at, id);
       this.#db
         .prepare("UPDATE callbacks SET status = 'pending', next_at = ? WHERE execution_id = ? AND status = 'waiting'")
         .run(at, id);
-      this.#db.exec('COMMIT');
-    } catch (error) {
-      this.#db.exec('ROLLBACK');
-      throw error;
-    }
+    });
   }
 
   callbackOf(id: string): StoredCallback | undefined {
@@ -212,5 +215,18 @@ export class AsyncStore {
 
   close(): void {
     this.#db.close();
+  }
+
+  /** All of it or nothing. */
+  #together(write: () => void): void {
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      write();
+      this.#db.exec('COMMIT');
+    } catch (error) {
+      // Some failures, a full disk among them, have rolled back already.
+      if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
   }
 }

@@ -42,6 +42,8 @@ export function toolServerOptions(limits: ToolLimits): FastifyHttpOptions<Server
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: Math.max(CHECK_MIN_MS, Math.min(CHECK_EVERY_MS, headersTimeoutMs / 2)),
       insecureHTTPParser: false,
+      // Node would answer without a body; the check of hosts says why.
+      requireHostHeader: false,
     },
     forceCloseConnections: true,
     clientErrorHandler: (error, socket) => answerMalformed(error, socket, maxHeaderBytes),

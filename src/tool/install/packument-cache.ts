@@ -10,7 +10,7 @@ export class PackumentCache {
   has(key: string): boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined) return false;
-    if (entry.until > Date.now()) return true;
+    if (entry.until > performance.now()) return true;
     this.#entries.delete(key);
     return false;
   }
@@ -21,7 +21,7 @@ export class PackumentCache {
 
   set(key: string, value: unknown): this {
     this.#entries.delete(key);
-    this.#entries.set(key, { value, until: Date.now() + TTL_MS });
+    this.#entries.set(key, { value, until: performance.now() + TTL_MS });
     const oldest = this.#entries.size > MAX_ENTRIES ? this.#entries.keys().next().value : undefined;
     if (oldest !== undefined) this.#entries.delete(oldest);
     return this;

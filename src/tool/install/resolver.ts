@@ -43,7 +43,7 @@ export class Resolver {
     this.#checkDenied(name, version);
     const key = `${name}@${version}`;
     const known = this.#known.get(key);
-    const age = known === undefined ? Number.POSITIVE_INFINITY : Date.now() - known.at;
+    const age = known === undefined ? Number.POSITIVE_INFINITY : performance.now() - known.at;
     if (known !== undefined && age <= this.#allowedAge(version, freshness)) return known.value;
     if (freshness.kind === 'only-if-cached') {
       throw failure('NOT_CACHED', `${key} is not known here, and the request says only-if-cached`, {
@@ -52,7 +52,7 @@ export class Resolver {
     }
     const missing = this.#missing.get(key);
     if (missing !== undefined && freshness.kind !== 'no-cache') {
-      if (Date.now() - missing.at <= this.#options.notFoundTtlMs) throw missing.error;
+      if (performance.now() - missing.at <= this.#options.notFoundTtlMs) throw missing.error;
       this.#missing.delete(key);
     }
     try {
@@ -112,14 +112,14 @@ export class Resolver {
         });
       }
       this.#known.delete(key);
-      this.#known.set(key, { value, at: Date.now() });
+      this.#known.set(key, { value, at: performance.now() });
       this.#missing.delete(key);
       trim(this.#known);
       return value;
     } catch (error) {
       const failed = failureOfJob(error, key, 'resolve');
       if (failed.failure.details?.['reason'] === 'not-found') {
-        this.#missing.set(key, { error: failed, at: Date.now() });
+        this.#missing.set(key, { error: failed, at: performance.now() });
         trim(this.#missing);
       }
       throw failed;

@@ -36,7 +36,7 @@ export interface ChildPoolOptions {
 
 class PooledChild implements IdleChild {
   readonly process: SpawnedProcess;
-  readonly startedAt = Date.now();
+  readonly startedAt = performance.now();
   readonly #lodging: Lodging;
   readonly #started: StartMark | undefined;
   onNetworkDecision: ((decision: ProxyDecision) => void) | undefined;
@@ -113,7 +113,7 @@ export class ChildPool {
   /** Hands out a child for one call. Whoever takes it disposes of it. */
   async take(): Promise<IdleChild> {
     for (let child = this.#idle.shift(); child !== undefined; child = this.#idle.shift()) {
-      if (child.alive && Date.now() - child.startedAt < MAX_IDLE_MS) return child;
+      if (child.alive && performance.now() - child.startedAt < MAX_IDLE_MS) return child;
       void child[Symbol.asyncDispose]();
     }
     return await this.#start();

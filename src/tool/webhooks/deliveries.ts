@@ -1,3 +1,4 @@
+import { keepTrying } from '../async/keep-trying.js';
 import type { AsyncStore, StoredCallback } from '../async/store.js';
 import type { AddressPolicy } from './address.js';
 import { type Delivery, sendWebhook } from './send.js';
@@ -69,20 +70,17 @@ export class Deliveries {
     }
     if (this.#disposed && !delivery.ok) return;
     const attempts = callback.attempts + 1;
+    const stopped = (): boolean => this.#disposed;
     if (delivery.ok) {
-      store.setCallback(callback.executionId, 'delivered', attempts, 0, undefined);
+      await keepTrying(() => store.setCallback(callback.executionId, 'delivered', attempts, 0, undefined), stopped);
       return;
     }
     const pause = retryMs[callback.attempts];
     // The receiver says that it is gone for good.
     const over = pause === undefined || delivery.status === 410;
-    store.setCallback(
-      callback.executionId,
-      over ? 'failed' : 'pending',
-      attempts,
-      over ? 0 : Date.now() + jittered(pause),
-      delivery.reason,
-    );
+    const [status, nextAt] = over ? (['failed', 0] as const) : (['pending', Date.now() + jittered(pause)] as const);
+    const { reason } = delivery;
+    await keepTrying(() => store.setCallback(callback.executionId, status, attempts, nextAt, reason), stopped);
   }
 }
 

@@ -1,5 +1,6 @@
 import { isSallyportError, SallyportError } from '../../errors/index.js';
 import { printable } from '../../wire/index.js';
+import { MAX_ID_CHARS } from '../limits.js';
 
 /** Longest part of an id or name of the peer that a message shows. */
 const SHOWN_CHARS = 80;
@@ -25,6 +26,13 @@ export function streamRefused(id: string, why: 'absent' | 'taken'): SallyportErr
   const shown = printable(id, SHOWN_CHARS);
   const message =
     why === 'absent' ? `the parameters of the call have no stream ${shown}` : `stream ${shown} is sent already`;
+  return new SallyportError('WASM_UNKNOWN_ID', message);
+}
+
+/** Says that a program took something for the id of a stream that cannot be one. */
+export function noStreamId(id: unknown): SallyportError {
+  const shown = typeof id === 'string' ? `a text of ${id.length} characters` : typeof id;
+  const message = `the id of a stream must be a text of 1 to ${MAX_ID_CHARS} characters, not ${shown}`;
   return new SallyportError('WASM_UNKNOWN_ID', message);
 }
 

@@ -1,4 +1,5 @@
 import type { WireValue } from '../../wire/index.js';
+import { MAX_ID_CHARS } from '../limits.js';
 
 /**
  * Ids that this side issues: one prefix per kind, and a number that counts up, so that an id which is no longer open but was
@@ -23,6 +24,11 @@ export class IdCounter {
     const number = Number(id.slice(this.#prefix.length));
     return Number.isSafeInteger(number) && number < this.#next && id === `${this.#prefix}${number}`;
   }
+}
+
+/** Tells whether this can be the id of a stream: it comes out of parameters, where the peer may have put anything at all, or nothing. */
+export function isStreamId(id: unknown): boolean {
+  return typeof id === 'string' && id.length > 0 && id.length <= MAX_ID_CHARS;
 }
 
 const CALLBACK_ID = /^cb_(0|[1-9]\d{0,15})$/;

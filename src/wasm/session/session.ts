@@ -4,8 +4,8 @@ import { MAX_ERROR_CHARS } from '../limits.js';
 import { type FunctionCall, functionCall, MESSAGE_TYPE, type Message, notification } from '../messages.js';
 import { Callbacks } from './callbacks.js';
 import { extractSpecials, isFlat, type Specials } from './extract.js';
-import { aborted, sendFailure, streamRefused, unknownId } from './failures.js';
-import { IdCounter, mentions } from './ids.js';
+import { aborted, noStreamId, sendFailure, streamRefused, unknownId } from './failures.js';
+import { IdCounter, isStreamId, mentions } from './ids.js';
 import { IncomingCalls } from './incoming-calls.js';
 import { OutgoingCall, OutgoingCalls } from './outgoing-calls.js';
 import { ReceivedStreams } from './received-streams.js';
@@ -275,6 +275,7 @@ export class DuplexSession {
   }
 
   #claim(message: FunctionCall, id: string): AsyncIterable<WireValue> {
+    if (!isStreamId(id)) throw noStreamId(id);
     const known = this.#received.get(id);
     if (known !== undefined) return known;
     if (!this.#incoming.isRunning(message) || !mentions(message.params, id)) throw streamRefused(id, 'absent');
@@ -283,6 +284,7 @@ export class DuplexSession {
 
   #sendTo(id: string, chunks: AsyncIterable<unknown>): Promise<void> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended(id));
+    if (!isStreamId(id)) return Promise.reject(noStreamId(id));
     if (this.#sent.has(id)) return Promise.reject(streamRefused(id, 'taken'));
     const sent = this.#sent.start(id, chunks);
     this.#wakeSoon();

@@ -4,8 +4,11 @@
 // Oracles: nothing but registered errors is thrown; valid frames come out as the values that went in; pieces make no
 // difference; what is decoded stays within its budget and survives another round trip.
 import { isDeepStrictEqual } from 'node:util';
-import { ERROR_REGISTRY, isSallyportError } from '../../dist/errors/index.js';
-import { decodeMessagePack, encodeFrame, encodeMessagePack, FrameDecoder } from '../../dist/wire/index.js';
+import { decodeMessagePack, encodeFrame, encodeMessagePack, FrameDecoder } from '../../../dist/wire/index.js';
+import { cut, pieceSizes } from '../cut.mjs';
+import { measure } from '../judge-json.mjs';
+import { LEADS, mutateBytes } from '../mutate-bytes.mjs';
+import { isRegistered } from '../oracles.mjs';
 
 const KEYS = [
   'id',
@@ -21,7 +24,6 @@ const KEYS = [
   '0',
   '',
 ];
-const LEADS = [0xc1, 0xc4, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcf, 0xd3, 0xd4, 0xd8, 0xd9, 0xdb, 0xdc, 0xdd, 0xde, 0xdf];
 const MAX_FRAME_BYTES = 64 * 1024;
 
 /** Makes one case: what to feed, in which pieces, within which budget, and what must come out if that is known. */
@@ -39,10 +41,10 @@ export function generate(random) {
   } else {
     for (let left = 1 + random.below(6); left > 0; left -= 1) values.push(message(random));
     stream = Buffer.concat(values.map((value) => encodeFrame(value)));
-    if (kind === 'mutated') stream = mutate(random, stream);
+    if (kind === 'mutated') stream = mutateBytes(random, stream);
   }
   const budget = random.oneIn(3) ? { depth: 1 + random.below(6), values: 1 + random.below(40) } : {};
-  const pieces = Array.from({ length: 1 + random.below(8) }, () => 1 + random.below(random.oneIn(2) ? 4 : 80));
+  const pieces = pieceSizes(random);
   return {
     kind,
     stream,
@@ -50,6 +52,11 @@ export function generate(random) {
     budget: kind === 'valid' ? {} : budget,
     values: kind === 'valid' ? values : undefined,
   };
+}
+
+/** What of a case goes into a file: what must come out is known from its seed only. */
+export function saved({ values: _, ...rest }) {
+  return rest;
 }
 
 /** Runs one case. Returns how many frames it held and how it ended; throws when an oracle is violated. */
@@ -73,14 +80,6 @@ export function check({ stream, pieces, budget, values }) {
   return { frames: Math.max(1, whole.values.length + (whole.outcome === 'ok' ? 0 : 1)), outcome: whole.outcome };
 }
 
-/** Writes a case as JSON and reads it back, for replays. */
-export function serialize({ kind, stream, pieces, budget }) {
-  return { kind, stream: stream.toString('hex'), pieces, budget };
-}
-export function deserialize({ kind, stream, pieces, budget }) {
-  return { kind, stream: Buffer.from(stream, 'hex'), pieces, budget };
-}
-
 function run(chunks, budget) {
   const decoder = new FrameDecoder({ maxFrameBytes: MAX_FRAME_BYTES });
   const values = [];
@@ -88,30 +87,10 @@ function run(chunks, budget) {
     for (const chunk of chunks) decoder.push(chunk, (bytes) => values.push(decodeMessagePack(bytes, budget)));
     decoder.end();
   } catch (error) {
-    if (!isSallyportError(error) || !Object.hasOwn(ERROR_REGISTRY, error.code)) throw error;
+    if (!isRegistered(error)) throw error;
     return { outcome: error.code, values };
   }
   return { outcome: 'ok', values };
-}
-
-function cut(stream, sizes) {
-  const chunks = [];
-  for (let at = 0, turn = 0; at < stream.length; turn += 1) {
-    const size = sizes[turn % sizes.length];
-    // A copy, as chunks of a pipe have memory of their own.
-    chunks.push(Buffer.from(stream.subarray(at, at + size)));
-    at += size;
-  }
-  return chunks;
-}
-
-function measure(value) {
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return { values: 1, depth: 0 };
-  const inside = Object.values(value).map(measure);
-  return {
-    values: inside.reduce((sum, size) => sum + size.values, 1),
-    depth: 1 + inside.reduce((most, size) => Math.max(most, size.depth), 0),
-  };
 }
 
 function message(random) {
@@ -165,33 +144,4 @@ function payload(random) {
   bytes[0] = random.oneIn(3) ? random.pick(LEADS) : 0x80 + random.below(64);
   if (random.oneIn(20)) bytes.fill(random.pick([0x91, 0x81, 0xdc, 0xa1]));
   return bytes;
-}
-
-/** Flips, cuts, doubles and adds bytes. */
-export function mutate(random, original) {
-  let stream = Buffer.from(original);
-  for (let left = 1 + random.below(4); left > 0 && stream.length > 0; left -= 1) {
-    const at = random.below(stream.length);
-    const until = Math.min(stream.length, at + 1 + random.below(8));
-    switch (random.below(6)) {
-      case 0:
-        stream[at] ^= 1 << random.below(8);
-        break;
-      case 1:
-        stream[at] = random.pick(LEADS);
-        break;
-      case 2:
-        stream[at] = random.next() & 0xff;
-        break;
-      case 3:
-        stream = Buffer.concat([stream.subarray(0, at), stream.subarray(until)]);
-        break;
-      case 4:
-        stream = Buffer.concat([stream.subarray(0, until), stream.subarray(at)]);
-        break;
-      default:
-        stream = random.oneIn(3) ? stream.subarray(0, at) : Buffer.concat([stream, random.bytes(3)]);
-    }
-  }
-  return stream;
 }

@@ -3,13 +3,15 @@
 //
 // Oracles: nothing but registered errors comes out; every call settles and every stream ends; what the host sends is always
 // decodable; nothing is sent after the end.
-import { ERROR_REGISTRY, isSallyportError, SallyportError } from '../../dist/errors/index.js';
-import { completeLimits } from '../../dist/wasm/limits.js';
-import { readMessage } from '../../dist/wasm/messages.js';
-import { DuplexSession } from '../../dist/wasm/session/session.js';
-import { createSink } from '../../dist/wasm/session/sink.js';
-import { decodeMessagePack, encodeFrame, FrameDecoder } from '../../dist/wire/index.js';
-import { mutate } from './frames.mjs';
+import { SallyportError } from '../../../dist/errors/index.js';
+import { completeLimits } from '../../../dist/wasm/limits.js';
+import { readMessage } from '../../../dist/wasm/messages.js';
+import { DuplexSession } from '../../../dist/wasm/session/session.js';
+import { createSink } from '../../../dist/wasm/session/sink.js';
+import { decodeMessagePack, encodeFrame, FrameDecoder } from '../../../dist/wire/index.js';
+import { cut, pieceSizes } from '../cut.mjs';
+import { mutateBytes } from '../mutate-bytes.mjs';
+import { isRegistered } from '../oracles.mjs';
 
 const LIMITS = completeLimits({
   frameBytes: 64 * 1024,
@@ -29,11 +31,8 @@ export function generate(random) {
   const open = { calls: ['c0', 'c1', 'c2', 'c3'], streams: ['r0', 'r1', 'r2', 'r3'] };
   for (let step = 0; step < steps; step += 1) frames.push(encodeFrame(message(random, step, open)));
   let stream = Buffer.concat(frames);
-  if (!random.oneIn(3)) stream = mutate(random, stream);
-  return {
-    stream,
-    pieces: Array.from({ length: 1 + random.below(6) }, () => 1 + random.below(random.oneIn(2) ? 5 : 120)),
-  };
+  if (!random.oneIn(3)) stream = mutateBytes(random, stream);
+  return { stream, pieces: pieceSizes(random, 120) };
 }
 
 /** Runs one case. Returns how many frames it held and how it ended; throws when an oracle is violated. */
@@ -71,13 +70,11 @@ export async function check({ stream, pieces }) {
   let outcome = 'ok';
   let frames = 0;
   try {
-    for (let at = 0, turn = 0; at < stream.length; turn += 1) {
-      const size = pieces[turn % pieces.length];
-      decoder.push(Buffer.from(stream.subarray(at, at + size)), (payload) => {
+    for (const piece of cut(stream, pieces)) {
+      decoder.push(piece, (payload) => {
         frames += 1;
         session.receive(readMessage(decodeMessagePack(payload)), payload.length);
       });
-      at += size;
     }
     decoder.end();
   } catch (error) {
@@ -93,18 +90,8 @@ export async function check({ stream, pieces }) {
   return { frames: Math.max(1, frames), outcome };
 }
 
-const isRegistered = (error) => isSallyportError(error) && Object.hasOwn(ERROR_REGISTRY, error.code);
-
 async function drain(chunks) {
   for await (const chunk of chunks) if (chunk === undefined) throw new Error('a chunk is undefined');
-}
-
-/** Writes a case as JSON and reads it back, for replays. */
-export function serialize({ stream, pieces }) {
-  return { stream: stream.toString('hex'), pieces };
-}
-export function deserialize({ stream, pieces }) {
-  return { stream: Buffer.from(stream, 'hex'), pieces };
 }
 
 function message(random, step, open) {

@@ -1,0 +1,51 @@
+// Runs one script of the suite, in a guest or in Node.js.
+import { createContext, Script } from 'node:vm';
+
+const TIMEOUT_MS = 10_000;
+
+/** `passed`, or why not. */
+function judge({ negative }, thrown) {
+  if (negative === undefined) return thrown === undefined ? 'passed' : thrown;
+  if (thrown === undefined) return `no ${negative.type} was thrown`;
+  return thrown.startsWith(negative.type) ? 'passed' : `${thrown} instead of ${negative.type}`;
+}
+
+/** Runs it as a script of a guest: with indirect eval, because a program of a guest is the body of a function. */
+export async function runInGuest(executor, test, script) {
+  const code = `
+let settle;
+const done = new Promise((resolve) => { settle = resolve; });
+globalThis.$DONE = (error) => settle(error ? describe(error) : undefined);
+globalThis.print = () => {};
+function describe(error) {
+  const name = typeof error === 'object' && error !== null && error.constructor ? error.constructor.name : typeof error;
+  return name + ': ' + (error && error.message !== undefined ? error.message : String(error));
+}
+try {
+  (0, eval)(${JSON.stringify(script).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')});
+} catch (error) {
+  return describe(error);
+}
+${test.flags.includes('async') ? 'return await done;' : ''}`;
+  const outcome = await executor.execute(code, [], { timeoutMs: TIMEOUT_MS });
+  if (outcome.ok) return judge(test, outcome.result);
+  return `${outcome.error.code}: ${outcome.error.message}`;
+}
+
+/** Runs it as a script in a context of its own. */
+export async function runInNode(test, script) {
+  let settle;
+  const done = new Promise((resolve) => {
+    settle = resolve;
+  });
+  const context = createContext({ $DONE: (error) => settle(error ? String(error) : undefined), print: () => {} });
+  try {
+    new Script(script).runInContext(context, { timeout: TIMEOUT_MS });
+  } catch (error) {
+    const name = error?.constructor?.name ?? typeof error;
+    return judge(test, `${name}: ${error?.message}`);
+  }
+  if (!test.flags.includes('async')) return judge(test, undefined);
+  const late = new Promise((resolve) => setTimeout(() => resolve('nothing was done in time'), 2_000).unref());
+  return judge(test, await Promise.race([done, late]));
+}
