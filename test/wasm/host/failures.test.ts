@@ -2,67 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { AnyFunctions } from '../../../src/wasm/index.js';
 import { createSink, type WasmClient } from '../../../src/wasm/index.js';
 import { C_GUEST, collect, failure, MISBEHAVE, open } from '../guests.js';
+import { VIOLATIONS } from '../violations.js';
 import { CALL_ITSELF, LOOP, start, UNREACHABLE } from '../wasm-bytes.js';
 
 const KILLED = { exitCode: null, signal: 'SIGKILL', killed: true };
-
-/** Every way of a guest to break the rules of the wire: what it does, the code of the error, and what the wire found. */
-const VIOLATIONS: readonly (readonly [string, string, (string | RegExp)?])[] = [
-  ['version', 'WASM_FRAME_VERSION', /version 2/],
-  ['version-zero', 'WASM_FRAME_VERSION', /version 0/],
-  ['length-zero', 'WASM_FRAME_INVALID', 'WIRE_FRAME_EMPTY'],
-  ['length-huge', 'WASM_FRAME_INVALID', 'WIRE_FRAME_TOO_LARGE'],
-  ['length-over-limit', 'WASM_FRAME_INVALID', 'WIRE_FRAME_TOO_LARGE'],
-  ['undecodable', 'WASM_FRAME_INVALID', 'WIRE_SYNTAX'],
-  ['truncated-value', 'WASM_FRAME_INVALID', 'WIRE_SYNTAX'],
-  ['trailing', 'WASM_FRAME_INVALID', 'WIRE_TRAILING'],
-  ['two-values', 'WASM_FRAME_INVALID', 'WIRE_TRAILING'],
-  ['duplicate-key', 'WASM_FRAME_INVALID', 'WIRE_DUPLICATE_KEY'],
-  ['key-integer', 'WASM_FRAME_INVALID', 'WIRE_KEY_TYPE'],
-  ['key-nil', 'WASM_FRAME_INVALID', 'WIRE_KEY_TYPE'],
-  ['key-binary', 'WASM_FRAME_INVALID', 'WIRE_KEY_TYPE'],
-  ['extension', 'WASM_FRAME_INVALID', 'WIRE_EXTENSION'],
-  ['timestamp', 'WASM_FRAME_INVALID', 'WIRE_EXTENSION'],
-  ['record', 'WASM_FRAME_INVALID', 'WIRE_EXTENSION'],
-  ['nan', 'WASM_FRAME_INVALID', 'WIRE_NUMBER'],
-  ['infinity', 'WASM_FRAME_INVALID', 'WIRE_NUMBER'],
-  ['infinity-32', 'WASM_FRAME_INVALID', 'WIRE_NUMBER'],
-  ['utf8', 'WASM_FRAME_INVALID', 'WIRE_UTF8'],
-  ['utf8-surrogate', 'WASM_FRAME_INVALID', 'WIRE_UTF8'],
-  ['depth', 'WASM_FRAME_INVALID', 'WIRE_BUDGET_DEPTH'],
-  ['array-huge', 'WASM_FRAME_INVALID', 'WIRE_SYNTAX'],
-  ['map-huge', 'WASM_FRAME_INVALID', 'WIRE_SYNTAX'],
-  ['text-huge', 'WASM_FRAME_INVALID', 'WIRE_SYNTAX'],
-  ['binary-huge', 'WASM_FRAME_INVALID', 'WIRE_SYNTAX'],
-  ['not-a-map', 'WASM_MESSAGE_INVALID', /not a map/],
-  ['empty-map', 'WASM_MESSAGE_INVALID', /`id` is missing/],
-  ['type-text', 'WASM_MESSAGE_INVALID', /`type` is a string/],
-  ['type-true', 'WASM_MESSAGE_INVALID', /`type` is a boolean/],
-  ['type-missing', 'WASM_MESSAGE_INVALID', /`type` is missing/],
-  ['type-six', 'WASM_MESSAGE_INVALID', /the number 6/],
-  ['type-negative', 'WASM_MESSAGE_INVALID', /the number -1/],
-  ['type-fraction', 'WASM_MESSAGE_INVALID', /the number 1.5/],
-  ['id-missing', 'WASM_MESSAGE_INVALID', /`id` is missing/],
-  ['id-number', 'WASM_MESSAGE_INVALID', /`id` is the number/],
-  ['id-empty', 'WASM_MESSAGE_INVALID', /0 characters/],
-  ['id-long', 'WASM_MESSAGE_INVALID', /1048576 characters/],
-  ['error-missing', 'WASM_MESSAGE_INVALID', /`error` is missing/],
-  ['error-number', 'WASM_MESSAGE_INVALID', /`error` is the number/],
-  ['chunk-missing', 'WASM_MESSAGE_INVALID', /no `chunk`/],
-  ['name-missing', 'WASM_MESSAGE_INVALID', /`functionName` is missing/],
-  ['name-number', 'WASM_MESSAGE_INVALID', /`functionName` is the number/],
-  ['expects-text', 'WASM_MESSAGE_INVALID', /`expectsResponse` is a string/],
-  ['unknown-id', 'WASM_UNKNOWN_ID', /never issued/],
-  ['unknown-error', 'WASM_UNKNOWN_ID', /never issued/],
-  ['unknown-chunk', 'WASM_UNKNOWN_ID', /never issued/],
-  ['unknown-end', 'WASM_UNKNOWN_ID', /never issued/],
-  ['foreign-prefix', 'WASM_UNKNOWN_ID', /never issued/],
-  ['not-granted', 'WASM_NOT_GRANTED', /"fs rm "/],
-  ['name-proto', 'WASM_NOT_GRANTED', /"__proto__"/],
-  ['name-constructor', 'WASM_NOT_GRANTED', /"constructor"/],
-  ['name-to-string', 'WASM_NOT_GRANTED', /"toString"/],
-  ['text', 'WASM_OUTPUT_NOT_PROTOCOL', /starts with "H"/],
-];
 
 /** The next call works on a fresh guest. */
 async function expectFresh(client: WasmClient<AnyFunctions>): Promise<void> {

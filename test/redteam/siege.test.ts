@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { here, testRefusalWithoutRooms } from '../sandbox/container/rooms.js';
+import type { Attack } from './siege/attack.js';
+import { Fortress, type Inventory, type Level } from './siege/fortress.js';
+import { GUEST_ATTACKS } from './siege/guest.js';
+import { HTTP_ATTACKS } from './siege/http.js';
+import { OWN_ATTACKS } from './siege/own.js';
+import { PROCESS_ATTACKS } from './siege/process.js';
+import { TOOL_ATTACKS } from './siege/tool.js';
+import { WASM_ATTACKS } from './siege/wasm.js';
+
+testRefusalWithoutRooms();
+
+const ATTACKS = [
+  ...GUEST_ATTACKS,
+  ...WASM_ATTACKS,
+  ...TOOL_ATTACKS,
+  ...HTTP_ATTACKS,
+  ...PROCESS_ATTACKS,
+  ...OWN_ATTACKS,
+];
+const LEVELS: readonly Level[] = here.available ? ['process', 'container'] : ['process'];
+
+/** How long an attack may take unless it says otherwise; the machine may be busy. */
+const WITHIN_MS = 20_000;
+/** How long the server may take to be as it was before. */
+const RECOVERY_MS = 20_000;
+/** What may be there more than before: pools that are being filled, connections that are being closed. */
+const SPARE = { processes: 12, handles: 40, megabytes: 250 } as const;
+
+async function answered(attack: Attack, fortress: Fortress): Promise<void> {
+  const from = performance.now();
+  const answer = await attack.attack(fortress);
+  expect(performance.now() - from).toBeLessThan(attack.withinMs ?? WITHIN_MS);
+  const { expected } = attack;
+  if (typeof expected === 'function') await expected(answer, fortress);
+  else if (expected instanceof RegExp) expect(String(answer)).toMatch(expected);
+  else expect(answer).toMatchObject(expected);
+}
+
+async function recovered(fortress: Fortress, before: Inventory): Promise<void> {
+  await fortress.serves();
+  await expect
+    .poll(
+      () => {
+        const { processes, handles, files, mounts, megabytes } = fortress.inventory();
+        return [
+          ...(processes > before.processes + SPARE.processes ? [`${processes} processes`] : []),
+          ...(handles > before.handles + SPARE.handles ? [`${handles} handles`] : []),
+          ...(mounts > before.mounts ? [`${mounts} mounts`] : []),
+          ...(megabytes > before.megabytes + SPARE.megabytes ? [`${megabytes} MB`] : []),
+          ...files.filter((file) => !before.files.includes(file) && !/^sallyport-proxy-/.test(file)),
+        ];
+      },
+      { timeout: RECOVERY_MS, interval: 100 },
+    )
+    .toEqual([]);
+}
+
+describe.each(LEVELS)('a server at the level %s withstands', (level) => {
+  let fortress: Fortress;
+  let before: Inventory;
+
+  beforeAll(async () => {
+    fortress = await Fortress.build(level);
+    await fortress.serves();
+    await fortress.serves();
+    before = fortress.inventory();
+  }, 60_000);
+
+  afterAll(() => fortress[Symbol.asyncDispose]());
+
+  const claimed = ATTACKS.filter(({ levels = LEVELS }) => levels.includes(level));
+  it.each(claimed.map((attack) => [attack.id, attack.what, attack] as const))(
+    '%s %s',
+    async (_id, _what, attack) => {
+      await answered(attack, fortress);
+      await recovered(fortress, before);
+    },
+    120_000,
+  );
+});
