@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The levels that the command offers here. */
 const LEVELS = ['thread', 'process', ...(here.available ? ['container'] : [])];
 /** A whole suite, with a process for each check. */
-const SUITE_TIMEOUT_MS = 240_000;
+const SUITE_TIMEOUT_MS = 600_000;
 /** Everything else on the machine may be busy as well. */
 const LIMIT_MS = 30_000;
 
