@@ -1,16 +1,8 @@
 /** Modules that are small to send and large to deal with. Buffers all the way: some have a million entries. */
 
-/** An unsigned LEB128. */
-function uint(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = value;
-  do {
-    bytes.push((rest % 128) | (rest >= 128 ? 0x80 : 0));
-    rest = Math.floor(rest / 128);
-  } while (rest > 0);
-  return Buffer.from(bytes);
-}
+import { uint as leb128 } from './wasm-bytes.js';
 
+const uint = (value: number): Buffer => Buffer.from(leb128(value));
 const raw = (...bytes: number[]): Buffer => Buffer.from(bytes);
 const name = (text: string): Buffer => Buffer.concat([uint(Buffer.byteLength(text)), Buffer.from(text)]);
 const section = (id: number, ...parts: Buffer[]): Buffer => {

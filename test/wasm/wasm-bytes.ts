@@ -1,6 +1,7 @@
 /** A few hand-made modules: what no compiler would write. */
 
-const uint = (value: number): number[] => {
+/** An unsigned LEB128. */
+export const uint = (value: number): number[] => {
   const bytes: number[] = [];
   let rest = value;
   do {
