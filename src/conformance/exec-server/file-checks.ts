@@ -56,7 +56,9 @@ function inFolder(work: Work): (session: ExecSession) => Promise<void> {
     if (off) throw new NotApplicable(`the target gives no access to files: ${error['message']}`);
     const files = new Files(client, sharedFile(session));
     await files.call('createDirectory', { path: files.path(), recursive: true });
-    session.context.defer(() => void client.request('fs/remove', { path: files.path(), recursive: true, force: true }));
+    session.context.defer(async () => {
+      await client.call('fs/remove', { path: files.path(), recursive: true, force: true });
+    });
     await work(files);
   });
 }
