@@ -1,7 +1,7 @@
 import { type Check, NotApplicable } from '../check.js';
 import { expectEqual, expectThat } from '../expect.js';
 import { isObject } from '../target/codec.js';
-import { TOOLS } from './registry/packages.js';
+import { CACHED, TOOLS } from './registry/packages.js';
 import { type ExecutorSession, outputOf } from './session.js';
 
 const group = 'Extended';
@@ -43,10 +43,10 @@ export const EXTENDED_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.extended.caching'],
     async run(session) {
-      await session.output('echo');
-      const before = session.registry().downloads(TOOLS);
-      await session.output('echo');
-      expectEqual(session.registry().downloads(TOOLS), before, 'the number of downloads');
+      await session.output('which', { packageName: CACHED });
+      const before = session.registry().downloads(CACHED);
+      await session.output('which', { packageName: CACHED });
+      expectEqual(session.registry().downloads(CACHED), before, 'the number of downloads');
     },
   },
   {

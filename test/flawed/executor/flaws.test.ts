@@ -4,16 +4,21 @@ import { startFlawed } from '../start.js';
 
 const PROGRAM = new URL('./program.mjs', import.meta.url);
 
-/** The port of the registry of the suite, which every flawed program installs from. */
-const port = await freePort();
 const checks = (...ids: readonly string[]): string[] => ids.map((id) => `executor.${id}`);
 const because = (reason: string, ...ids: readonly string[]): Record<string, string> =>
   Object.fromEntries(ids.map((id) => [`executor.${id}`, reason]));
 
 describeFlaws({
   suite: 'executor',
-  start: (flaw) => startFlawed(PROGRAM, flaw, { token: 'a key', args: ['--registry', `http://127.0.0.1:${port}/`] }),
-  settings: { 'registry-port': String(port) },
+  start: async (flaw) => {
+    // Each has a registry of its own: one of the checks counts what was fetched.
+    const port = await freePort();
+    const started = await startFlawed(PROGRAM, flaw, {
+      token: 'a key',
+      args: ['--registry', `http://127.0.0.1:${port}/`],
+    });
+    return { ...started, settings: { 'registry-port': String(port) } };
+  },
   limitMs: 20_000,
   jobs: 4,
   flaws: [

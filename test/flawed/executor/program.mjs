@@ -82,7 +82,7 @@ async function answer(request) {
   if (request.method === 'OPTIONS' && known) return [is('preflight-204') ? 204 : 200, {}];
   if (request.method === 'GET' && path === '/health') return [200, health()];
   if (request.method === 'GET' && path === '/info') return [200, info()];
-  if (is('body-first') && request.method === 'POST') {
+  if (is('body-first') && request.method === 'POST' && path === '/execute-tool') {
     const text = await bodyOf(request);
     requestOf(text, is);
     authorize(request);

@@ -2,9 +2,10 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-process.once('message', async ({ folder, name, params, flaw }) => {
+process.on('message', async ({ folder, name, params, flaw }) => {
   const is = (other) => flaw === other;
-  const say = (outcome) => process.send(outcome, () => process.exit(0));
+  // It listens on and so does not leave by itself: the end of a process may be heard of before its last words.
+  const say = (outcome) => process.send(outcome);
   try {
     const pkg = await import(pathToFileURL(join(folder, 'index.js')).href);
     const tool = await resolve(pkg, name, is);

@@ -21,6 +21,8 @@ export const COMMONJS = `${SCOPE}/commonjs`;
 /** Has nothing but an `import` condition in its exports. */
 export const IMPORT_ONLY = `${SCOPE}/import-only`;
 export const UNSCOPED = 'sallyport-conformance-unscoped';
+/** Nobody but the check of caches asks for it. */
+export const CACHED = `${SCOPE}/cached`;
 /** Throws while it is loaded. */
 export const BROKEN = `${SCOPE}/broken`;
 /** Is not there. */
@@ -108,6 +110,7 @@ export const PACKAGES: readonly SuitePackage[] = [
     manifest: { exports: { '.': { import: './index.js' } }, main: undefined },
   },
   { name: UNSCOPED, version: '1.0.0', type: 'module', source: tool('unscoped') },
+  { name: CACHED, version: '1.0.0', type: 'module', source: tool('cached') },
   { name: BROKEN, version: '1.0.0', type: 'module', source: "throw new Error('broken while it is loaded');" },
 ];
 
