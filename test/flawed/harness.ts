@@ -52,37 +52,20 @@ export function describeFlaws({
   limitMs = DEFAULT_LIMIT_MS,
   jobs = 2,
 }: FlawTable): void {
-<<<<<<< HEAD
-  const failuresOf = (flaw: string | undefined, explained: readonly string[] = []): Promise<Map<string, string>> =>
+  const failuresOf = (flaw: string | undefined, explained: ReadonlySet<string>): Promise<Map<string, string>> =>
     turn(async () => {
-      const { target, stop } = await start(flaw);
-      const run = async (options: RunOptions): Promise<Map<string, string>> =>
-        new Map((await runSuite(suite, target, { settings, ...options })).outcomes.flatMap(failed));
+      const { target, stop, settings: own = {} } = await start(flaw);
+      const run = async (options: RunOptions): Promise<Map<string, string>> => {
+        const { outcomes } = await runSuite(suite, target, { settings: { ...settings, ...own }, ...options });
+        return new Map(outcomes.flatMap(failed));
+      };
       try {
         const failures = await run({ limitMs, only, jobs });
-        const unexplained = [...failures.keys()].filter((id) => !explained.includes(id));
+        const unexplained = [...failures.keys()].filter((id) => !explained.has(id));
         if (unexplained.length === 0) return failures;
         // A busy machine makes checks late. What fails for another reason fails again.
         const again = await run({ limitMs: PATIENT_LIMIT_MS, only: unexplained, jobs: 1 });
-        return new Map([...failures].filter(([id]) => explained.includes(id) || again.has(id)));
-=======
-  const turn = turnstile(AT_ONCE);
-
-  const failuresOf = (flaw: string | undefined, expected: ReadonlySet<string>): Promise<Map<string, string>> =>
-    turn(async () => {
-      const { target, stop, settings: own = {} } = await start(flaw);
-      const options = { settings: { ...settings, ...own } };
-      try {
-        const { outcomes } = await runSuite(suite, target, { ...options, limitMs, jobs });
-        const failures = new Map(outcomes.flatMap(failed));
-        const unexpected = [...failures.keys()].filter((id) => !expected.has(id));
-        if (unexpected.length === 0) return failures;
-        // On a crowded machine a check may run out of time. A mistake happens again when there is more of it.
-        const more = { only: unexpected, limitMs: limitMs * 5, jobs: 1 };
-        const again = await runSuite(suite, target, { ...options, ...more });
-        const confirmed = again.outcomes.flatMap(failed);
-        return new Map([...[...failures].filter(([id]) => expected.has(id)), ...confirmed]);
->>>>>>> conf-more
+        return new Map([...[...failures].filter(([id]) => explained.has(id)), ...again]);
       } finally {
         await stop?.();
       }
@@ -94,15 +77,9 @@ export function describeFlaws({
     });
 
     it.each(flaws)('catches the flaw $name with $caughtBy and nothing else', async ({ name, caughtBy, also = {} }) => {
-<<<<<<< HEAD
-      const explained = [...caughtBy, ...Object.keys(also)];
-      const failures = await failuresOf(name, explained);
-      const unexplained = [...failures].filter(([id]) => !explained.includes(id));
-=======
       const explained = new Set([...caughtBy, ...Object.keys(also)]);
       const failures = await failuresOf(name, explained);
       const unexplained = [...failures].filter(([id]) => !explained.has(id));
->>>>>>> conf-more
       expect(Object.fromEntries(unexplained), 'checks that fail without reason').toEqual({});
       expect(
         caughtBy.filter((id) => !failures.has(id)),
