@@ -8,10 +8,13 @@ import type { Target } from '../../src/conformance/index.js';
 import { SALLYPORT } from '../e2e/command.js';
 import { fencesOf, filesOf } from '../e2e/markdown.js';
 import { listenRunner } from '../guest/listening-runner.js';
+import { here } from '../sandbox/container/rooms.js';
 import { hashKey, KEY, start } from '../server/start.js';
 import { failures, SUITE_TIMEOUT_MS } from './passes.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** The levels that the command offers here. */
+const LEVELS = ['thread', 'process', ...(here.available ? ['container'] : [])];
 
 const env = { PATH: process.env['PATH'] ?? '' };
 const runner = (...args: string[]): Target => ({
@@ -21,7 +24,7 @@ const runner = (...args: string[]): Target => ({
 });
 
 describe('the built runner passes all checks', { timeout: SUITE_TIMEOUT_MS }, () => {
-  it.each(['thread', 'process'])('on a WebSocket, with guests at the level %s', async (isolation) => {
+  it.each(LEVELS)('on a WebSocket, with guests at the level %s', async (isolation) => {
     const { url, stop } = await listenRunner({}, ['--isolation', isolation]);
     onTestFinished(async () => void (await stop()));
     expect(await failures('runner', { kind: 'url', url }, { jobs: 4 })).toEqual([]);

@@ -2,6 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createSpawner } from '../../src/sandbox/index.js';
+import { result } from '../sandbox/helpers.js';
 import { SALLYPORT, sallyport } from './command.js';
 
 const RUNNER = ['--', process.execPath, SALLYPORT, 'runner'];
@@ -41,6 +43,21 @@ describe('sallyport conformance', () => {
     const { stdout } = await conformance('runner', '--verbose', '--only', 'runner.session.one-done', ...RUNNER);
     expect(stdout).toContain('→ {"type":"execute"');
     expect(stdout).toContain('← {"type":"done"');
+  });
+
+  it('shows on a terminal how far it is', async () => {
+    await using spawner = createSpawner();
+    const child = await spawner.spawn({
+      argv: [process.execPath, SALLYPORT, 'conformance', 'runner', '--only', 'runner.session.one-done', ...RUNNER],
+      env: { PATH: process.env['PATH'] ?? '' },
+      cwd: '/',
+      stdio: { kind: 'terminal', rows: 24, cols: 80 },
+      level: 'process',
+    });
+    const { exitCode, text } = await result(child);
+    expect(text).toContain('1/1 runner.session.one-done');
+    expect(text).toContain('1 passed, 0 failed');
+    expect(exitCode).toBe(0);
   });
 
   it('lists checks without a target', async () => {

@@ -64,6 +64,11 @@ export const EXECBOX_PROTOCOL: Specification = {
         'upstream client objects',
         'a client object cannot be told from other data; what a message may have is checked with execbox-protocol.manifest.metadata',
       ],
+      [
+        'manifest.no-api-clients',
+        'API clients',
+        'a client object cannot be told from other data; what a message may have is checked with execbox-protocol.manifest.metadata',
+      ],
       ['manifest.no-secrets', 'secrets or tenant maps'],
       ['manifest.use', 'only to inject guest-visible namespaces and Promise-returning proxy functions'],
     ),

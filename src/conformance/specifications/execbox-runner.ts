@@ -2,6 +2,7 @@ import type { Specification } from '../specification.js';
 import { sectionsOf } from './sections.js';
 
 const PERMISSION = 'it permits and demands nothing';
+const DIVISION = 'it divides the work; what follows from it is said, and tested, sentence by sentence below';
 
 const section = sectionsOf('execbox-runner');
 
@@ -11,7 +12,12 @@ export const EXECBOX_RUNNER: Specification = {
   title: 'execbox runner specification',
   sentences: [
     ...section('Status And Scope', ['scope.engine', 'may use a different language or engine internally', PERMISSION]),
-    ...section('Core Model', ['core.receives', 'only receives code, runtime options, and provider metadata']),
+    ...section(
+      'Core Model',
+      ['core.host-owns', 'the host owns providers, tool closures, validation', DIVISION],
+      ['core.runner-owns', 'the runner owns guest JavaScript execution, guest-visible tool proxies', DIVISION],
+      ['core.receives', 'only receives code, runtime options, and provider metadata'],
+    ),
     ...section(
       'Session Model',
       ['session.one-active', 'one transport session carries exactly one active execution'],

@@ -7,8 +7,12 @@ import { resultOf } from './results.mjs';
 const flaw = process.argv[process.argv.indexOf('--flaw') + 1];
 const has = (name) => flaw === name;
 
-/** Beyond the runner's own time, and then for the answer to a cancel. */
+/** What the runner may take beyond its own time. */
 const GRACE_MS = 100;
+/** What it may take to answer a cancel: long enough for a suite on a crowded machine. */
+const ANSWER_MS = 700;
+/** How late a flawed host looks at `done`, so that the close overtakes it. */
+const LATE_MS = 300;
 const ID = 'session-1';
 
 function serve(socket) {
@@ -34,7 +38,7 @@ function serve(socket) {
     state.cancelled = true;
     if (!has('tools-run-on')) tools.abort();
     if (!has(`no-cancel-on-${why}`)) send({ type: 'cancel', id: ID });
-    if (!has('waits-for-runner')) state.timer = setTimeout(() => fail('timeout', 'Execution timed out'), GRACE_MS);
+    if (!has('waits-for-runner')) state.timer = setTimeout(() => fail('timeout', 'Execution timed out'), ANSWER_MS);
   }
 
   function manifestOf(name, named, secret) {
@@ -68,7 +72,7 @@ function serve(socket) {
     done(done) {
       if (state.cancelled && done.ok && !has('takes-late-success')) return fail('timeout', 'Execution timed out');
       const settle = () => end(resultOf(done, state.options, has));
-      if (has('close-beats-done')) setTimeout(settle, 50);
+      if (has('close-beats-done')) setTimeout(settle, LATE_MS);
       else settle();
     },
   };
