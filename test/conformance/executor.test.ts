@@ -4,8 +4,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Target } from '../../src/conformance/index.js';
 import { SALLYPORT } from '../e2e/command.js';
 import { freePort } from '../flawed/free-port.js';
+import { here } from '../sandbox/container/rooms.js';
 import { KEY, scratch } from '../server/start.js';
 import { judged, SUITE_TIMEOUT_MS } from './passes.js';
+
+/** The levels that the command offers here. */
+const LEVELS = ['process', ...(here.available ? ['container'] : [])];
 
 /** Starts a command of the built package that prints the address it serves. */
 async function serve(registryPort: number, ...args: string[]): Promise<Target> {
@@ -44,7 +48,7 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 describe('the built executor passes all checks', { timeout: SUITE_TIMEOUT_MS }, () => {
-  it.each(['process', 'container'])('of serve-tools, at the level %s', async (level) => {
+  it.each(LEVELS)('of serve-tools, at the level %s', async (level) => {
     const port = await freePort();
     const target = await serve(port, 'serve-tools', '--isolation', level);
     const found = await judged('executor', target, { settings: { 'registry-port': String(port) } });
