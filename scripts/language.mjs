@@ -3,6 +3,7 @@
 //
 //   npm run language                     all of it; compares with what is recorded
 //   npm run language -- --every 100      a sample
+//   npm run language -- --as program     tests of the syntax as programs of their own instead of scripts, for comparison; records nothing
 //   npm run language -- --write          records the differences, and writes docs/guest-language.md
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -10,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createExecutor } from '../dist/guest/index.js';
 import { documentOf, reasonOf } from './language/report.mjs';
-import { runInGuest, runInNode } from './language/run.mjs';
+import { runAsProgram, runInGuest, runInNode } from './language/run.mjs';
 import { readSuite, scriptOf, skipReason } from './language/suite.mjs';
 
 const RECORD = fileURLToPath(new URL('./language/differences.json', import.meta.url));
@@ -20,6 +21,7 @@ const { values: given } = parseArgs({
     every: { type: 'string', default: '1' },
     write: { type: 'boolean', default: false },
     only: { type: 'string' },
+    as: { type: 'string', default: 'script' },
   },
 });
 const every = Number(given.every);
@@ -40,6 +42,28 @@ const counts = { asked: asked.length, passed: 0, failedInBoth: 0 };
 const skipped = new Map();
 const differences = [];
 const waiting = asked.values();
+
+if (given.as === 'program') {
+  await comparePrograms();
+  process.exit(0);
+}
+
+/** What passes as a script and not as a program: consequences of being the body of an async function. */
+async function comparePrograms() {
+  const concerns = ({ path, flags }) =>
+    path.startsWith('language/') && !flags.includes('raw') && !flags.includes('onlyStrict');
+  const programs = asked.filter((test) => concerns(test) && skipReason(test) === undefined);
+  let passed = 0;
+  for (const test of programs) {
+    const outcome = await runAsProgram(executor, test, harness);
+    if (outcome === 'passed') passed += 1;
+    else if ((await runInGuest(executor, test, scriptOf(test, harness))) === 'passed') {
+      console.log(`${test.path}: ${outcome.slice(0, 140)}`);
+    }
+  }
+  console.log(`${programs.length} tests as programs, ${passed} passed`);
+  await executor.dispose();
+}
 
 async function worker() {
   for (const test of waiting) {
@@ -64,7 +88,7 @@ differences.sort((a, b) => (a.path < b.path ? -1 : 1));
 if (given.write) {
   const record = Object.fromEntries(differences.map(({ path, reason }) => [path, reason]));
   writeFileSync(RECORD, `${JSON.stringify(record, undefined, 2)}\n`);
-  writeFileSync(DOCUMENT, documentOf({ name, counts, skipped, differences, node: process.version }));
+  writeFileSync(DOCUMENT, documentOf({ name, every, counts, skipped, differences, node: process.version }));
 }
 const recorded = JSON.parse(readFileSync(RECORD, 'utf8'));
 const news = differences.filter(({ path }) => !Object.hasOwn(recorded, path));

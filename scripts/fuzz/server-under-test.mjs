@@ -1,4 +1,4 @@
-// The built `sallyport serve`, watched while it is fuzzed.
+// Servers of the built command, watched while they are fuzzed.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,37 +7,51 @@ import { descendants, processTable, rssMiB } from '../lib/process-table.mjs';
 import { ROOT, startServer, stopCommand } from '../lib/serve.mjs';
 import { HANG_MS, hold, MAX_TARGET_GROWTH_MIB } from './oracles.mjs';
 
-/** Starts it. `verify` throws when it is gone or complained; `close` ends it and checks that nothing is left. */
+/** Lines of a crash. What a server says about its clients is its own business. */
+const CRASH = /^\s+at \S|^\w*Error\b|^node:internal|^Node\.js v|[Uu]nhandled|[Uu]ncaught/m;
+
+/** Watches a server that was started: `verify` throws when it is gone or has crashed, `end` ends it and checks that nothing is left. */
+export function watchServer(server) {
+  const { child, said } = server;
+  const before = rssMiB(child.pid);
+  let peak = before;
+  return {
+    verify() {
+      const { exited, stderr } = said;
+      hold(exited === undefined, `the server ended (${JSON.stringify(exited)}): ${stderr.slice(-1_000)}`);
+      hold(!CRASH.test(stderr), `the server said: ${stderr.slice(-1_000)}`);
+    },
+    checkMemory() {
+      peak = Math.max(peak, rssMiB(child.pid));
+      hold(peak - before < MAX_TARGET_GROWTH_MIB, `the server grew from ${before} to ${peak} MiB`);
+    },
+    async end() {
+      const children = descendants(child.pid);
+      const { code } = await stopCommand(server, 40_000);
+      const table = processTable();
+      const left = children.filter((pid) => table.has(pid));
+      hold(code === 0, `the server ended with ${code} after SIGTERM`);
+      hold(left.length === 0, `${left.length} processes are left`);
+      return `the server took ${Math.round(before)} MiB at first and ${Math.round(peak)} MiB at most; nothing was left`;
+    },
+  };
+}
+
+/** Starts `sallyport serve` to be fuzzed. `close` ends it. */
 export async function serverUnderTest(args = []) {
   const cache = mkdtempSync(join(tmpdir(), 'sallyport-fuzz-'));
   const server = await startServer(['--cache-dir', cache, '--wasm', join(ROOT, 'examples/wasm/c'), ...args], {
     env: { HOME: cache },
   });
-  const { pid } = server.child;
-  const before = rssMiB(pid);
-  let peak = before;
-  const verify = () => {
-    const { exited, stderr } = server.said;
-    hold(exited === undefined, `the server ended (${JSON.stringify(exited)}): ${stderr.slice(-1_000)}`);
-    hold(stderr === '', `the server said: ${stderr.slice(-1_000)}`);
-  };
-  const checkMemory = () => {
-    peak = Math.max(peak, rssMiB(pid));
-    hold(peak - before < MAX_TARGET_GROWTH_MIB, `the server grew from ${before} to ${peak} MiB`);
-  };
+  const watched = watchServer(server);
   const close = async () => {
     const busy = await underWay(server.url);
     hold(busy.length === 0, `every client is gone, and still under way: ${JSON.stringify(busy).slice(0, 1_000)}`);
-    const children = descendants(pid);
-    const { code } = await stopCommand(server, 40_000);
-    const table = processTable();
-    const left = children.filter((child) => table.has(child));
+    const summary = await watched.end();
     rmSync(cache, { recursive: true, force: true });
-    hold(code === 0, `the server ended with ${code} after SIGTERM`);
-    hold(left.length === 0, `${left.length} processes are left`);
-    return `the server took ${Math.round(before)} MiB at first and ${Math.round(peak)} MiB at most; nothing was left`;
+    return summary;
   };
-  return { ...server, verify, checkMemory, close };
+  return { ...server, ...watched, close };
 }
 
 /** What is still under way when nobody waits for anything any more. */

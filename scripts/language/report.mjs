@@ -45,7 +45,7 @@ export function reasonOf(test, outcome) {
 }
 
 /** Writes the document. */
-export function documentOf({ name, counts, skipped, differences, node }) {
+export function documentOf({ name, every, counts, skipped, differences, node }) {
   const skips = [...skipped].sort((a, b) => b[1] - a[1]);
   const byReason = new Map();
   for (const difference of differences) {
@@ -63,14 +63,21 @@ fails in both is older than the language, or about something that neither has. H
 
 | | tests |
 |---|---|
-| in the suite | ${counts.asked} |
+| asked${every === 1 ? '' : `: every ${every}th of the suite`} | ${counts.asked} |
 | pass | ${counts.passed} (${share} % of those that apply) |
 | **differ**: Node.js passes, a guest does not | ${differences.length} |
 | fail in both | ${counts.failedInBoth} |
 ${skips.map(([reason, count]) => `| do not apply: ${reason} | ${count} |`).join('\n')}
 
-Each test runs as a script, in strict mode where it asks for that, with 64 MiB and ten seconds. \`npm test\` runs a sample, and fails when a test
+Each test runs as a script, in strict mode where it asks for that, with 64 MiB and a minute. \`npm test\` runs a sample, and fails when a test
 differs that is not recorded in \`scripts/language/differences.json\`.
+
+## Programs instead of scripts
+
+The tests above run as scripts, with \`eval\` inside the guest. A program of a guest is parsed and checked by us first, and is the body of an async
+function. \`npm run language -- --as program\` shows what that changes for the tests of the syntax: \`return\` is allowed and \`await\` is a keyword at the
+top level; \`var\` and functions of the top level are not properties of the global object; \`yield\` is no name inside generators, not even where
+sloppy mode would allow it.
 
 ## Differences
 

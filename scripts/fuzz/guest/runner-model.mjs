@@ -1,18 +1,11 @@
 // The runner's side of the protocol as a state machine to check against: what may come when, and what is owed.
 import { isDeepStrictEqual } from 'node:util';
+import { EXECUTE_ERROR_CODES } from '../../../dist/guest/index.js';
 import { hold } from '../oracles.mjs';
 import { judgeHostMessage } from './judge.mjs';
 import { PROGRAMS, PROVIDERS } from './programs.mjs';
 
-const CODES = new Set([
-  'timeout',
-  'memory_limit',
-  'validation_error',
-  'tool_error',
-  'runtime_error',
-  'serialization_error',
-  'internal_error',
-]);
+const CODES = new Set(EXECUTE_ERROR_CODES);
 const TOOLS = new Set(
   PROVIDERS.flatMap(({ name, tools }) => Object.values(tools).map((tool) => `${name}.${tool.safeName}`)),
 );

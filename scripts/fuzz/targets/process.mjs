@@ -6,11 +6,11 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { descendants, processTable, rssMiB } from '../../lib/process-table.mjs';
-import { startCommand, stopCommand } from '../../lib/serve.mjs';
-import { HANG_MS, hold, MAX_TARGET_GROWTH_MIB, withinLimit } from '../oracles.mjs';
+import { startCommand } from '../../lib/serve.mjs';
+import { HANG_MS, hold, withinLimit } from '../oracles.mjs';
 import { clientSession } from '../process/grammar.mjs';
 import { ServerModel } from '../process/server-model.mjs';
+import { watchServer } from '../server-under-test.mjs';
 import { mutateSession, play } from '../session.mjs';
 import { LineWire, SocketWire } from '../wire.mjs';
 
@@ -47,10 +47,8 @@ export async function open() {
   const who = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   const start = (args) => startCommand(['exec-server', ...args], who);
   const server = start(['--listen', 'ws://127.0.0.1:0']);
-  const { child, said } = server;
   const url = await withinLimit(listening(server), 'the server does not listen');
-  const before = rssMiB(child.pid);
-  let peak = before;
+  const watched = watchServer(server);
 
   const onSocket = async (steps) => {
     const wire = await SocketWire.open(url);
@@ -61,9 +59,7 @@ export async function open() {
     } finally {
       wire.destroy();
     }
-    hold(said.exited === undefined, `the server ended: ${said.stderr.slice(-1_000)}`);
-    hold(SAID.test(said.stderr), `the server said: ${said.stderr.slice(-1_000)}`);
-    said.stderr = '';
+    watched.verify();
     const next = await SocketWire.open(url);
     await probe(next, scratch);
     next.destroy();
@@ -93,19 +89,11 @@ export async function open() {
       const outcome = await (mode === 'lines' ? onLines(steps) : onSocket(steps));
       return { frames: steps.length, outcome: `${mode}: ${outcome}` };
     },
-    checkMemory: () => {
-      peak = Math.max(peak, rssMiB(child.pid));
-      hold(peak - before < MAX_TARGET_GROWTH_MIB, `the server grew from ${before} to ${peak} MiB`);
-    },
+    checkMemory: () => watched.checkMemory(),
     close: async () => {
-      const children = descendants(child.pid);
-      const { code } = await stopCommand(server);
-      const table = processTable();
-      const left = children.filter((pid) => table.has(pid));
+      const summary = await watched.end();
       rmSync(scratch, { recursive: true, force: true });
-      hold(code === 0, `the server ended with ${code} after SIGTERM`);
-      hold(left.length === 0, `${left.length} processes are left`);
-      return `the server took ${Math.round(before)} MiB at first and ${Math.round(peak)} MiB at most; nothing was left`;
+      return summary;
     },
   };
 }
@@ -125,7 +113,6 @@ function listening({ child, said, exit }) {
     child.stderr.on('data', () => {
       const url = /listening on (ws:\S+)/.exec(said.stderr)?.[1];
       if (url === undefined) return;
-      said.stderr = '';
       resolve(url);
     });
     exit.then(() => reject(new Error(`the server ended: ${said.stderr}`)));
