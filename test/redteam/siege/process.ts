@@ -175,7 +175,7 @@ const commands: readonly Attack[] = [
     what: 'filling the disk',
     levels: ['container'],
     attack: (f) => f.command('head -c 2000000000 /dev/zero > /tmp/full; echo $?', { timeoutMs: 30_000 }),
-    expected: { text: '1\n' },
+    expected: { text: expect.stringMatching(/No space left.*\n1\n$/s) },
     withinMs: 60_000,
   },
   {
@@ -221,7 +221,7 @@ const commands: readonly Attack[] = [
     id: 'P13',
     what: 'removing everything',
     levels: ['container'],
-    attack: (f) => f.command('rm -rf --no-preserve-root /usr/bin /etc / 2>/dev/null; ls /usr/bin | head -1'),
+    attack: (f) => f.command('rm -rf /usr/bin /etc 2>/dev/null; ls /usr/bin | head -1'),
     expected: (end) => expect(end.text).not.toBe(''),
   },
 ];
