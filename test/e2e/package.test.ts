@@ -78,3 +78,35 @@ describe('the packed tarball, installed in an empty folder', () => {
     expect([...folders].sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'docs', 'package.json']);
   });
 });
+
+describe('what the package brings along', () => {
+  interface Locked {
+    readonly dev?: true;
+    readonly hasInstallScript?: true;
+    readonly license?: string;
+  }
+  const { packages }: { packages: Record<string, Locked> } = JSON.parse(
+    readFileSync(join(root, 'package-lock.json'), 'utf8'),
+  );
+  const shipped = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev === undefined);
+
+  it('runs no code when it is installed', () => {
+    expect(shipped.length).toBeGreaterThan(100);
+    expect(shipped.filter(([, { hasInstallScript }]) => hasInstallScript === true)).toEqual([]);
+  });
+
+  it('is each named in the documents with its version and a reason, and has a licence that lets it be passed on', () => {
+    const document = readFileSync(join(root, 'docs', 'dependencies.md'), 'utf8');
+    const { dependencies }: { dependencies: Record<string, string> } = JSON.parse(
+      readFileSync(join(root, 'package.json'), 'utf8'),
+    );
+    const unnamed = Object.entries(dependencies).filter(
+      ([name, version]) => !document.includes(`\`${name}\` ${version}`),
+    );
+    expect(unnamed).toEqual([]);
+    const odd = shipped.filter(
+      ([, { license }]) => !/^\(?(MIT|ISC|BSD|Apache|BlueOak|CC|0BSD|Python)/.test(license ?? ''),
+    );
+    expect(odd.map(([path, { license }]) => `${path}: ${license}`)).toEqual([]);
+  });
+});
