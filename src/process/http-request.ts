@@ -84,12 +84,19 @@ export class HttpRequests {
     const watcher = this.#observer?.request(session, { requestId, method: asked.method, url: url.href });
     if (watcher !== undefined && 'refuse' in watcher) throw new ExecError('invalidRequest', watcher.refuse);
     session.httpRequests.add(requestId);
+    // Not `AbortSignal.any` with `AbortSignal.timeout`: nothing holds on to such a timeout, and one that is collected never fires.
+    const ending = new AbortController();
+    const { signal } = ending;
+    const abort = (): void => ending.abort();
+    const timer = setTimeout(abort, Math.min(asked.timeoutMs ?? httpTimeoutMs, httpTimeoutMs));
+    session.connectionSignal.addEventListener('abort', abort, { once: true });
+    if (session.connectionSignal.aborted) abort();
     const done = (problem?: string): void => {
+      clearTimeout(timer);
+      session.connectionSignal.removeEventListener('abort', abort);
       session.httpRequests.delete(requestId);
       watcher?.ended(problem);
     };
-    const timeoutMs = Math.min(asked.timeoutMs ?? httpTimeoutMs, httpTimeoutMs);
-    const signal = AbortSignal.any([session.connectionSignal, AbortSignal.timeout(timeoutMs)]);
     try {
       const response = await this.#follow(asked, url, signal, watcher);
       const head = { status: response.statusCode ?? 0, headers: headersOf(response) };

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { countOf, type RunOptions, runSuite, type Target } from '../../src/conformance/index.js';
 import { SALLYPORT } from '../e2e/command.js';
 import { launchServer } from '../process/raw-client.js';
+import { here } from '../sandbox/container/rooms.js';
 import { hashKey, KEY, start } from '../server/start.js';
 
 /** A whole suite in both dialects, with one or two processes for each check. */
@@ -29,7 +30,7 @@ const CONFINED_SKIPS = ['exec-server.http.request', 'exec-server.http.stream'];
 
 /** The levels that the built command offers. */
 const help = execFileSync(process.execPath, [SALLYPORT, 'exec-server', '--help'], { encoding: 'utf8' });
-const LEVELS = help.includes('--isolation') ? ['process', 'container'] : ['process'];
+const LEVELS = help.includes('--isolation') && here.available ? ['process', 'container'] : ['process'];
 
 /** A folder that commands at every level can write to, and how the command is told of it. */
 function workspace(level: string): { folder: string; args: string[] } {
