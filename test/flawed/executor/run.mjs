@@ -8,6 +8,12 @@ import { Failure } from './failure.mjs';
 const CHILD = fileURLToPath(new URL('./tool-child.mjs', import.meta.url));
 const kept = {};
 
+/** Groups that may have somebody in them. Whatever its flaws are, this program leaves nobody behind. */
+const groups = new Set();
+process.on('exit', () => {
+  for (const group of groups) end(group, 'group');
+});
+
 /** Runs a tool in a process, with a temporary folder of its own, and ends everything that it started. */
 export async function run({ folder, name, params, env, timeoutMs, flaw }) {
   const is = (other) => flaw === other;
@@ -20,6 +26,7 @@ export async function run({ folder, name, params, env, timeoutMs, flaw }) {
     stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
     detached: true,
   });
+  groups.add(child.pid);
   let printed = '';
   child.stdout.on('data', (chunk) => {
     printed += chunk;
@@ -40,6 +47,7 @@ export async function run({ folder, name, params, env, timeoutMs, flaw }) {
     return is('result-from-output') && printed !== '' ? JSON.parse(printed) : outcome.output;
   } finally {
     end(child.pid, is('keeps-processes') ? 'alone' : 'group');
+    if (!is('keeps-processes')) groups.delete(child.pid);
     if (!is('keeps-files')) rmSync(temporary, { recursive: true, force: true });
   }
 }
