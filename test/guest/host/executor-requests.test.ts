@@ -7,7 +7,7 @@ import type { Transport } from '../../../src/wire/index.js';
 describe('an executor takes what it is asked for at its word', () => {
   it('refuses an isolation that it does not know when it is made', () => {
     expect(() => createExecutor({ isolation: 'vault' as never })).toThrow(
-      'isolation must be inline, thread or process',
+      'isolation must be inline, thread, process or container, not vault',
     );
   });
 
