@@ -33,6 +33,8 @@ export interface Inventory {
 
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const PATH = '/usr/local/bin:/usr/bin:/bin';
+/** The status of a request that the server did not let finish. */
+export const CUT_OFF = 0;
 
 /** A module with one tool. */
 export function exported(name: string, execute: string): string {
@@ -108,8 +110,10 @@ export class Fortress implements AsyncDisposable {
       headers: { 'content-type': 'application/json', ...headers },
     });
     asked.end(typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body));
-    const [response]: IncomingMessage[] = await once(asked, 'response');
-    if (response === undefined) throw new Error('there is no response');
+    // Whoever is cut off while it still sends may not get to read why.
+    const answered: Promise<IncomingMessage[]> = once(asked, 'response');
+    const [response] = await answered.catch(() => []);
+    if (response === undefined) return { status: CUT_OFF };
     const answer = await text(response);
     return { status: response.statusCode, ...(answer.startsWith('{') ? JSON.parse(answer) : { text: answer }) };
   }

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import type { Attack } from './attack.js';
-import { SECRET } from './fortress.js';
+import { CUT_OFF, SECRET } from './fortress.js';
 
 const POST = 'POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
 const SMUGGLED = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
@@ -124,9 +124,8 @@ const costs: readonly Attack[] = [
   {
     id: 'T11',
     what: 'a body larger than allowed',
-    attack: (fortress) =>
-      fortress.post('/run', `{"code":"${'x'.repeat(11 * 2 ** 20)}"}`).catch(() => ({ status: 413 })),
-    expected: { status: 413 },
+    attack: (fortress) => fortress.post('/run', `{"code":"${'x'.repeat(11 * 2 ** 20)}"}`),
+    expected: (answer) => expect([413, CUT_OFF]).toContain(answer.status),
   },
   {
     id: 'T11',
