@@ -111,6 +111,7 @@ export class Fortress implements AsyncDisposable {
     });
     asked.end(typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body));
     // Whoever is cut off while it still sends may not get to read why.
+    asked.on('error', () => {});
     const answered: Promise<IncomingMessage[]> = once(asked, 'response');
     const [response] = await answered.catch(() => []);
     if (response === undefined) return { status: CUT_OFF };
