@@ -24,7 +24,6 @@ const STEPS = [
 /** Started together: each waits for its own children most of the time. The seeds are fixed, so that the cases are always the same. */
 const LONG_STEPS = [
   ['fuzz', ['scripts/fuzz.mjs', '--target', 'guest,process,tool,wasm', '--time', '30s', '--seed', '1']],
-  ['soak', ['scripts/soak.mjs', '--minutes', '1', '--seed', '1', '--out', join(scratch, 'soak')]],
 ];
 
 let passed = 0;
