@@ -43,6 +43,8 @@ export class AsyncExecutions {
   readonly #prune: NodeJS.Timeout;
   #running = 0;
   #disposed = false;
+  /** The latest time seen. */
+  #latest = 0;
 
   constructor(parts: AsyncParts) {
     this.#parts = parts;
@@ -108,7 +110,7 @@ export class AsyncExecutions {
     }
     const { env, ...storable } = rest;
     const id = randomUUID();
-    const createdAt = Date.now();
+    const createdAt = this.#now();
     const secret = callback === undefined ? undefined : (callback.secret ?? makeSecret());
     store.add(
       {
@@ -203,13 +205,13 @@ export class AsyncExecutions {
     const { store, run, deliveries } = this.#parts;
     const stopped = (): boolean => this.#disposed;
     // It runs once that is on record, so that no restart runs it twice.
-    if (!(await keepTrying(() => store.setRunning(execution.id, Date.now()), stopped))) return;
+    if (!(await keepTrying(() => store.setRunning(execution.id, this.#now()), stopped))) return;
     const response = await run(request, execution);
     // What is cut short by the end of the server is told by the next one.
     if (this.#disposed) return;
     const status = execution.status === 'succeeded' || execution.status === 'cancelled' ? execution.status : 'failed';
     const result = JSON.stringify(response);
-    if (!(await keepTrying(() => store.setFinished(execution.id, status, result, Date.now()), stopped))) return;
+    if (!(await keepTrying(() => store.setFinished(execution.id, status, result, this.#now()), stopped))) return;
     this.#known.delete(execution.id);
     deliveries.wake();
   }
@@ -218,12 +220,18 @@ export class AsyncExecutions {
     const { store } = this.#parts;
     const fields = failureFields({ code: 'INTERNAL_ERROR', message: reason, details, retryable: true });
     const response: ExecuteToolResponse = { success: false, ...fields, executionTimeMs: 0, executionId: stored.id };
-    store.setFinished(stored.id, 'failed', JSON.stringify(response), Date.now());
+    store.setFinished(stored.id, 'failed', JSON.stringify(response), this.#now());
+  }
+
+  /** The time, which never goes back: an answer from a moment when the clock was wrong would be too old to keep once it is right. */
+  #now(): number {
+    this.#latest = Math.max(this.#latest, Date.now());
+    return this.#latest;
   }
 
   #forget(): void {
     try {
-      this.#parts.store.prune(Date.now() - this.#parts.limits.keepResultsMs);
+      this.#parts.store.prune(Date.now(), this.#parts.limits.keepResultsMs);
     } catch {
       // The next time will do.
     }

@@ -168,8 +168,8 @@ export class AsyncStore {
         .prepare('UPDATE executions SET status = ?, result = ?, finished_at = ? WHERE id = ?')
         .run(status, result, at, id);
       this.#db
-        .prepare("UPDATE callbacks SET status = 'pending', next_at = ? WHERE execution_id = ? AND status = 'waiting'")
-        .run(at, id);
+        .prepare("UPDATE callbacks SET status = 'pending', next_at = 0 WHERE execution_id = ? AND status = 'waiting'")
+        .run(id);
     });
   }
 
@@ -178,10 +178,13 @@ export class AsyncStore {
     return row === undefined ? undefined : fromCallbackRow(row);
   }
 
-  dueCallbacks(now: number, limit: number): StoredCallback[] {
+  /** What is to be sent at a time. Later than `latest` nothing can be due: such a date was made when the clock was wrong. */
+  dueCallbacks(now: number, latest: number, limit: number): StoredCallback[] {
     const rows = this.#db
-      .prepare("SELECT * FROM callbacks WHERE status = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ?")
-      .all(now, limit) as CallbackRow[];
+      .prepare(
+        "SELECT * FROM callbacks WHERE status = 'pending' AND (next_at <= ? OR next_at > ?) ORDER BY next_at LIMIT ?",
+      )
+      .all(now, latest, limit) as CallbackRow[];
     return rows.map(fromCallbackRow);
   }
 
@@ -204,13 +207,16 @@ export class AsyncStore {
       .run(status, attempts, nextAt, lastError ?? null, id);
   }
 
-  /** Forgets what finished before a time and owes nobody a webhook. */
-  prune(before: number): void {
-    this.#db
-      .prepare(
-        `DELETE FROM executions WHERE finished_at < ? AND id NOT IN (SELECT execution_id FROM callbacks WHERE status IN ('waiting', 'pending'))`,
-      )
-      .run(before);
+  /** Forgets what finished longer ago than `keepMs` and owes nobody a webhook. What finished in the future finished now. */
+  prune(now: number, keepMs: number): void {
+    this.#together(() => {
+      this.#db.prepare('UPDATE executions SET finished_at = ? WHERE finished_at > ?').run(now, now);
+      this.#db
+        .prepare(
+          `DELETE FROM executions WHERE finished_at < ? AND id NOT IN (SELECT execution_id FROM callbacks WHERE status IN ('waiting', 'pending'))`,
+        )
+        .run(now - keepMs);
+    });
   }
 
   close(): void {

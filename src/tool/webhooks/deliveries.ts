@@ -6,6 +6,8 @@ import { signedHeaders } from './sign.js';
 
 /** Webhooks on their way at the same time. */
 const AT_ONCE = 8;
+/** How far a pause may be off the one that is asked for. */
+const JITTER = 0.2;
 /** A timer cannot wait longer than this in one go. */
 const MAX_PAUSE_MS = 60 * 60_000;
 
@@ -32,7 +34,8 @@ export class Deliveries {
     if (this.#disposed) return;
     clearTimeout(this.#timer);
     const now = Date.now();
-    const due = this.#options.store.dueCallbacks(now, AT_ONCE * 2);
+    const { store, retryMs } = this.#options;
+    const due = store.dueCallbacks(now, now + Math.max(0, ...retryMs) * (1 + JITTER), AT_ONCE * 2);
     for (const callback of due) {
       if (this.#running.size >= AT_ONCE) break;
       if (this.#running.has(callback.executionId)) continue;
@@ -42,7 +45,7 @@ export class Deliveries {
       });
       this.#running.set(callback.executionId, work);
     }
-    const next = this.#options.store.nextCallbackAt();
+    const next = store.nextCallbackAt();
     if (next === undefined || this.#running.size >= AT_ONCE) return;
     const pause = Math.min(Math.max(next - now, 1_000), MAX_PAUSE_MS);
     this.#timer = setTimeout(() => this.wake(), pause).unref();
@@ -86,5 +89,5 @@ export class Deliveries {
 
 /** Spreads retries out, so that a receiver that comes back is not met by all of them at once. */
 function jittered(ms: number): number {
-  return Math.round(ms * (0.8 + Math.random() * 0.4));
+  return Math.round(ms * (1 - JITTER + Math.random() * 2 * JITTER));
 }
