@@ -43,13 +43,19 @@ export async function serverUnderTest(args = []) {
   const server = await startServer(['--cache-dir', cache, '--wasm', join(ROOT, 'examples/wasm/c'), ...args], {
     env: { HOME: cache },
   });
+  const { child } = server;
   const watched = watchServer(server);
   const close = async () => {
-    const busy = await underWay(server.url);
-    hold(busy.length === 0, `every client is gone, and still under way: ${JSON.stringify(busy).slice(0, 1_000)}`);
-    const summary = await watched.end();
-    rmSync(cache, { recursive: true, force: true });
-    return summary;
+    try {
+      const busy = await underWay(server.url);
+      const summary = await watched.end();
+      hold(busy.length === 0, `every client is gone, and still under way: ${JSON.stringify(busy).slice(0, 1_000)}`);
+      return summary;
+    } finally {
+      // A server that cannot even be asked is ended all the same.
+      child.kill('SIGKILL');
+      rmSync(cache, { recursive: true, force: true });
+    }
   };
   return { ...server, ...watched, close };
 }

@@ -8,7 +8,12 @@ export interface ProcessEntry {
   readonly ppid: number;
   readonly processGroup: number;
   readonly session: number;
+  /** When it was started, in ticks since the machine was. Together with the number it names one process for good. */
+  readonly startedAt: number;
 }
+
+/** Where the start time stands, counted from the state. */
+const START_FIELD = 19;
 
 /** Reads `/proc/<pid>/stat`. The program's name may hold blanks and parentheses, so fields count from the last `)`. */
 export function parseStat(text: string): ProcessEntry | undefined {
@@ -16,15 +21,17 @@ export function parseStat(text: string): ProcessEntry | undefined {
   const close = text.lastIndexOf(')');
   if (open < 0 || close < open) return undefined;
   const pid = Number(text.slice(0, open));
-  const [state, ppid, processGroup, session] = text.slice(close + 2).split(' ', 4);
+  const fields = text.slice(close + 2).split(' ', START_FIELD + 1);
+  const [state, ppid, processGroup, session] = fields;
   const entry = {
     pid,
     state: state ?? '',
     ppid: Number(ppid),
     processGroup: Number(processGroup),
     session: Number(session),
+    startedAt: Number(fields[START_FIELD]),
   };
-  const numbers = [entry.pid, entry.ppid, entry.processGroup, entry.session];
+  const numbers = [entry.pid, entry.ppid, entry.processGroup, entry.session, entry.startedAt];
   return numbers.every(Number.isInteger) && entry.state.length === 1 ? entry : undefined;
 }
 
@@ -32,6 +39,22 @@ export function parseStat(text: string): ProcessEntry | undefined {
 export function readProcess(pid: number): ProcessEntry | undefined {
   try {
     return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether that very process still runs. */
+export function runs({ pid, startedAt }: ProcessEntry): boolean {
+  const now = readProcess(pid);
+  return now !== undefined && now.startedAt === startedAt && now.state !== 'Z' && now.state !== 'X';
+}
+
+/** Reads the only child of a process with one thread, or nothing when it has none, or several, or the kernel keeps no such list. */
+export function readOnlyChild(pid: number): ProcessEntry | undefined {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim();
+    return /^\d+$/.test(children) ? readProcess(Number(children)) : undefined;
   } catch {
     return undefined;
   }

@@ -8,6 +8,7 @@ const entry = (pid: number, ppid: number, session: number, more: Partial<Process
   session,
   processGroup: pid,
   state: 'S',
+  startedAt: 0,
   ...more,
 });
 const pids = (entries: readonly ProcessEntry[]): number[] => entries.map(({ pid }) => pid).sort((a, b) => a - b);

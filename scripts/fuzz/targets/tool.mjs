@@ -42,9 +42,11 @@ export async function open() {
     },
     checkMemory: () => server.checkMemory(),
     close: async () => {
-      const summary = await server.close();
-      await registry.close();
-      return summary;
+      try {
+        return await server.close();
+      } finally {
+        await registry.close();
+      }
     },
   };
 }

@@ -32,6 +32,14 @@ const withFiles = (filesystem: Partial<Policy['filesystem']>): Policy => ({
 });
 const withLimits = (limits: Policy['limits'], groups?: GroupHome) =>
   containerLevel({ policy: { ...GUEST_POLICY, limits }, ...(groups === undefined ? {} : { groups }) });
+/** What a process was started with, or nothing when it is gone. */
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
+}
 const NO_GROUPS: GroupHome = { version: 1, folders: new Map(), lacking: new Map() };
 
 testRefusalWithoutRooms();
@@ -282,6 +290,23 @@ describe.runIf(here.available)('a room', () => {
     expect(traces()).toEqual(before);
     const table = readProcessTable().map((entry) => entry.ppid);
     expect(table.filter((parent) => pids.includes(parent))).toEqual([]);
+  });
+
+  test('is empty at once when it is ended, daemons and all', async () => {
+    await using spawner = createSpawner({ levels: new Map([['container', level]]) });
+    const child = await spawner.spawn(
+      shell('setsid sleep 4711.5 & setsid sh -c "sleep 4711.5 & wait" & echo ready; wait', { level: 'container' }),
+    );
+    await shows(child.outputs[0], 'ready');
+    const sleepers = (): string[] =>
+      readProcessTable().flatMap(({ pid }) => {
+        const command = commandLine(pid);
+        return command.includes('4711.5') ? [command] : [];
+      });
+    await expect.poll(() => sleepers().length).toBeGreaterThan(2);
+    await child.terminate();
+    expect(sleepers()).toEqual([]);
+    expect(child.vacated).toBe(true);
   });
 
   test('works for an ordinary user as well', () => {
