@@ -1,6 +1,7 @@
 import { MAX_ERROR_TEXT_CHARS } from '../limits.js';
 import { formatValue } from './format-value.js';
-import type { GuestVm, Pointer } from './guest-vm.js';
+import type { Pointer } from './guest-heap.js';
+import type { GuestVm } from './guest-vm.js';
 import { dataText, inheritedText } from './read-value.js';
 
 /** What can be said about something a guest threw, without running any of its code. */

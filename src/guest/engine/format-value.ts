@@ -1,4 +1,5 @@
-import type { GuestVm, Pointer } from './guest-vm.js';
+import type { Pointer } from './guest-heap.js';
+import type { GuestVm } from './guest-vm.js';
 import { dataText, inheritedText } from './read-value.js';
 
 /** How deep a logged value is shown. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Snapshot } from 'quickjs-wasi';
-import type { Pointer } from './guest-vm.js';
+import type { Pointer } from './guest-heap.js';
 import { PRELUDE_SOURCE } from './prelude.js';
 
 /**

@@ -1,6 +1,7 @@
 import { MAX_DEPTH, MAX_VALUES } from '../../wire/index.js';
 import { MAX_VALUE_CHARS } from '../limits.js';
-import type { GuestVm, Pointer } from './guest-vm.js';
+import type { Pointer } from './guest-heap.js';
+import type { GuestVm } from './guest-vm.js';
 
 /** What reading one value out of a guest may cost. */
 export interface ReadBudget {

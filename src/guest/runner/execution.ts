@@ -1,14 +1,10 @@
 import type { JSValueHandle } from 'quickjs-wasi';
 import { describeError, errorMessage } from '../engine/describe-error.js';
 import { formatValue } from '../engine/format-value.js';
-import {
-  BrokenGuest,
-  GuestFailure,
-  type GuestHooks,
-  type GuestVm,
-  NoGuestMemory,
-  type Pointer,
-} from '../engine/guest-vm.js';
+import { BrokenGuest, GuestFailure, NoGuestMemory } from '../engine/guest-errors.js';
+import type { Pointer } from '../engine/guest-heap.js';
+import type { GuestVm } from '../engine/guest-vm.js';
+import type { GuestHooks } from '../engine/host-calls.js';
 import { dataText, readValue } from '../engine/read-value.js';
 import {
   CANCEL_UNWIND_MS,

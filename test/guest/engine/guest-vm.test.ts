@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { BrokenGuest, type GuestVm } from '../../../src/guest/engine/guest-vm.js';
+import { BrokenGuest } from '../../../src/guest/engine/guest-errors.js';
+import type { GuestVm } from '../../../src/guest/engine/guest-vm.js';
 import { createVm, hooks, MEMORY, textOf } from './vm.js';
 
 let vm: GuestVm;

@@ -1,4 +1,6 @@
-import { type GuestHooks, GuestVm, type Pointer } from '../../../src/guest/engine/guest-vm.js';
+import type { Pointer } from '../../../src/guest/engine/guest-heap.js';
+import { GuestVm } from '../../../src/guest/engine/guest-vm.js';
+import type { GuestHooks } from '../../../src/guest/engine/host-calls.js';
 import { engineModules } from '../../../src/guest/engine/modules.js';
 import { INLINE_STACK_BYTES } from '../../../src/guest/limits.js';
 
