@@ -3,18 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { isSallyportError, SallyportError } from '../errors/index.js';
-import { toolRoutes, toolServerOptions } from '../tool/index.js';
+import { toolServerOptions } from '../tool/index.js';
 import { isLoopbackName, KEEP_ALIVE_DELAY_MS, printable, type Upgrader } from '../wire/index.js';
 import type { AccessRules } from './access/judge.js';
 import { type Key, KeyRing } from './access/keys.js';
-import { watchInspections } from './audit/inspections.js';
 import { logTrail } from './audit/log.js';
 import type { AuditTrail } from './audit/trail.js';
-import { callerOf, guardAll, loggedPath } from './http/access-hook.js';
-import { acceptJson } from './http/body.js';
 import { Connections } from './http/connections.js';
-import { problemOf } from './http/errors.js';
-import { sendProblem } from './http/problem.js';
 import { type Isolation, resolveConfinement } from './isolation.js';
 import { MAX_HEADER_BYTES, type ServerLimits } from './limits.js';
 import { createMetrics, type Metrics } from './metrics.js';
@@ -22,10 +17,7 @@ import type { ServerOptions } from './options.js';
 import { createParts, type Parts } from './parts.js';
 import { ReadinessProbe } from './readiness.js';
 import { type ServerPolicies, serverPolicies } from './room-policies.js';
-import { executionDirectory, executionRoutes } from './routes/executions.js';
-import { operationRoutes } from './routes/operations.js';
-import { runRoutes } from './routes/run.js';
-import { wasmRoutes } from './routes/wasm.js';
+import { addRoutes } from './routes/all.js';
 import { SessionCallers } from './sockets/exec.js';
 import { serveSockets } from './sockets/upgrade.js';
 
@@ -35,7 +27,6 @@ const DEFAULT_PORT = 7420;
 const END_GRACE_MS = 2_000;
 /** How long after the start processes are started ahead. */
 const WARM_DELAY_MS = 150;
-const HEALTH_PATHS = new Set(['/health', '/api/health', '/readyz', '/metrics']);
 
 /** What a running server can take up. */
 export interface Reload {
@@ -167,7 +158,7 @@ class RunningServer implements SallyportServer {
     });
     this.#metrics = createMetrics(parts, () => this.#traffic());
     this.#stopLog = logTrail(parts.trail, logger);
-    this.#routes();
+    addRoutes(fastify, { parts, rules, keys, logger, readiness: this.#readiness, metrics: this.#metrics });
   }
 
   get isolation(): Isolation {
@@ -306,81 +297,4 @@ class RunningServer implements SallyportServer {
       refusedConnections: refused,
     };
   }
-
-  #routes(): void {
-    const { parts, rules, keys, logger } = this.#setup;
-    const fastify = this.#fastify;
-    guardAll(fastify, rules, keys, parts.quotas);
-    watchInspections(fastify, parts);
-    fastify.addHook('onResponse', async (request, reply) => {
-      this.#metrics.answered(reply.statusCode);
-      const path = loggedPath(request);
-      const { key, address } = callerOf(request);
-      const facts = { method: request.method, path: printable(path, 200), status: reply.statusCode };
-      const line = { ...facts, ms: Math.round(reply.elapsedTime), key: key?.name ?? null, address };
-      if (HEALTH_PATHS.has(path)) logger.debug(line, 'request');
-      else logger.info(line, 'request');
-    });
-    fastify.setErrorHandler((error, request, reply) => {
-      const problem = problemOf(error);
-      if (problem.status === 500) logger.error({ err: error, path: loggedPath(request) }, 'unexpected error');
-      return sendProblem(reply, problem);
-    });
-    fastify.setNotFoundHandler((request, reply) => {
-      if (request.method === 'OPTIONS') return reply.code(204).send();
-      return sendProblem(reply, {
-        status: 404,
-        code: 'NOT_FOUND',
-        message: printable(`there is nothing at ${request.method} ${loggedPath(request)}`, 200),
-      });
-    });
-    fastify.register(async (scope) => {
-      acceptJson(scope, parts.limits);
-      runRoutes(scope, parts);
-      wasmRoutes(scope, parts);
-      executionRoutes(scope, parts);
-      operationRoutes(scope, this.#readiness, this.#metrics);
-      for (const path of ['/exec', '/guest', '/wasm/:module']) {
-        scope.get(path, { exposeHeadRoute: false }, (_request, reply) =>
-          sendProblem(reply.header('Upgrade', 'websocket'), {
-            status: 426,
-            code: 'INVALID_REQUEST',
-            message: 'this path speaks WebSocket',
-          }),
-        );
-      }
-    });
-    fastify.register(
-      toolRoutes(parts.tools, {
-        apiKey: '',
-        guard: 'elsewhere',
-        unknownPaths: 'leave',
-        clientOf: (request) => {
-          const { key, address } = callerOf(request);
-          return key?.name ?? address;
-        },
-        executions: executionDirectory(parts),
-        moreInfo: { boundaries: boundariesOf(parts), confinement: confinementOf(parts) },
-      }),
-    );
-  }
-}
-
-/** What `/info` says about the machine: what was asked for, how limits hold, and why it is not more. */
-function confinementOf({ isolation: { asked, limits, shortfall } }: Parts): unknown {
-  return { asked, ...(limits === undefined ? {} : { limits }), ...(shortfall === undefined ? {} : { shortfall }) };
-}
-
-/** What `/info` says about all boundaries. */
-function boundariesOf({ isolation, modules, providers }: Parts): unknown {
-  const entry = (kind: 'guest' | 'wasm' | 'tool' | 'process') => ({
-    isolation: isolation.levels[kind],
-    confinedBy: isolation.enforced[kind],
-  });
-  return {
-    guest: { ...entry('guest'), paths: ['POST /run', 'WS /guest'], tools: providers.map(({ name }) => name) },
-    wasm: { ...entry('wasm'), paths: ['POST /wasm/<module>/<function>', 'WS /wasm/<module>'], modules: modules.names },
-    tool: { ...entry('tool'), paths: ['POST /execute-tool'] },
-    process: { ...entry('process'), paths: ['WS /exec'] },
-  };
 }
