@@ -29,10 +29,13 @@ function complaintAbout(link: string, from: string): string | undefined {
   return anchor === undefined || anchorsOf(file).has(anchor) ? undefined : `${link}: no such heading`;
 }
 
+/** What looks like a link in code is none. */
+const CODE = /^```.*?^```|`[^`\n]+`/gms;
+
 describe.each(documents)('the links in %s', (name) => {
   it('lead to files and headings that exist', () => {
     const text = readFileSync(join(root, name), 'utf8');
-    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+    const links = [...text.replaceAll(CODE, '').matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
     const local = links.filter((link) => !/^https?:/.test(link));
     expect(local.flatMap((link) => complaintAbout(link, name) ?? [])).toEqual([]);
   });
