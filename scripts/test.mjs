@@ -22,7 +22,10 @@ const STEPS = [
   ['conformance docs', ['scripts/conformance-doc.mjs', '--check']],
 ];
 /** Started together: each waits for its own children most of the time. The seeds are fixed, so that the cases are always the same. */
-const LONG_STEPS = [['fuzz', ['scripts/fuzz.mjs', '--target', 'guest,process,wasm', '--time', '30s', '--seed', '1']]];
+const LONG_STEPS = [
+  ['fuzz', ['scripts/fuzz.mjs', '--target', 'guest,process,wasm,tool', '--time', '60s', '--seed', '1']],
+  ['soak', ['scripts/soak.mjs', '--minutes', '2', '--seed', '1', '--out', join(scratch, 'soak')]],
+];
 
 let passed = 0;
 let failed = 0;

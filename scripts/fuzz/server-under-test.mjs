@@ -1,5 +1,5 @@
 // Servers of the built command, watched while they are fuzzed.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -37,12 +37,12 @@ export function watchServer(server) {
   };
 }
 
-/** Starts `sallyport serve` to be fuzzed. `close` ends it. */
-export async function serverUnderTest(args = []) {
+/** Starts `sallyport serve` with a configuration, to be fuzzed. `close` ends it. */
+export async function serverUnderTest(configuration = {}) {
   const cache = mkdtempSync(join(tmpdir(), 'sallyport-fuzz-'));
-  const server = await startServer(['--cache-dir', cache, '--wasm', join(ROOT, 'examples/wasm/c'), ...args], {
-    env: { HOME: cache },
-  });
+  const file = join(cache, 'config.json');
+  writeFileSync(file, JSON.stringify({ ...configuration, cacheDir: cache, wasm: join(ROOT, 'examples/wasm/c') }));
+  const server = await startServer(['--config', file], { env: { HOME: cache } });
   const { child } = server;
   const watched = watchServer(server);
   const close = async () => {

@@ -1,7 +1,9 @@
 export { EncodedJson } from './encoded-json.js';
+export { acceptsEvents, beginEventStream, eventText, HEARTBEAT } from './event-stream.js';
 export type { FrameTransportLimits, FrameTransportOptions } from './frame-transport.js';
 export { frameTransport } from './frame-transport.js';
 export { FRAME_HEADER_BYTES, FRAME_VERSION, FrameDecoder } from './frames.js';
+export { type AnswerEnd, clientPresence, whenAnswered } from './http-answer.js';
 export { Inbox, type InboxFlow } from './inbox.js';
 export { DEFAULT_JSON_BUDGET, decodeJson, type JsonBudget, parseJson } from './json.js';
 export {

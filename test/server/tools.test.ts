@@ -49,6 +49,26 @@ describe('tools on the server', () => {
     ]);
   });
 
+  it('are looked at no longer than somebody waits for it, and the audit trail says so', async () => {
+    const registry = await withRegistry();
+    registry.tool('endless', 'await new Promise(() => setInterval(() => {}, 1_000)); export const x = 1;');
+    const { url, json } = await start({ registry: registry.url });
+    const running = async () => (await json('/executions?status=running')).body.executions.length;
+    const leaving = new AbortController();
+    const asked = fetch(`${url}/load-and-describe`, {
+      method: 'POST',
+      body: JSON.stringify({ packageName: 'endless', name: 'x' }),
+      headers: { 'content-type': 'application/json' },
+      signal: leaving.signal,
+    });
+    await expect.poll(running).toBe(1);
+    leaving.abort();
+    await expect(asked).rejects.toThrow();
+    await expect.poll(running).toBe(0);
+    const { executions } = (await json('/executions?kind=tool')).body;
+    expect(executions).toMatchObject([{ label: 'endless', status: 'cancelled' }]);
+  });
+
   it.runIf(here.available)('have their connections in the audit trail', async () => {
     const registry = await withRegistry();
     const { port } = new URL(registry.url);

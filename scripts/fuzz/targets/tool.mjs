@@ -18,6 +18,8 @@ export const lanes = 3;
 /** How long bytes that may not be a whole request are left to themselves: the server rightly waits for the rest. */
 const RAW_WAIT_MS = 150;
 const MAX_PIECES = 300;
+/** How long the server lets a tool run whose limit was changed into none. */
+const LONGEST_MS = 3_000;
 const PROBE = {
   kind: 'valid',
   method: 'GET',
@@ -31,7 +33,7 @@ export function generate(random) {
 
 export async function open() {
   const registry = await startRegistry([{ name: PACKAGE, source: SOURCE }]);
-  const server = await serverUnderTest(['--registry', registry.url]);
+  const server = await serverUnderTest({ registry: registry.url, toolLimits: { maxExecutionTimeMs: LONGEST_MS } });
   const port = Number(new URL(server.url).port);
   return {
     check: async (input) => {

@@ -1,14 +1,13 @@
 import type { FastifyInstance } from 'fastify';
+import { whenAnswered } from '../../wire/index.js';
 import { callerOf } from '../http/access-hook.js';
 import type { Parts } from '../parts.js';
-import type { AuditedExecution } from './execution.js';
 
 const INSPECTIONS = new Set(['/validate-tool', '/load-and-describe']);
 
 /** Notes requests that load a package to look at it: its code runs then as well. */
 export function watchInspections(fastify: FastifyInstance, { trail, isolation, tools }: Parts): void {
-  const open = new WeakMap<object, AuditedExecution>();
-  fastify.addHook('preHandler', async (request) => {
+  fastify.addHook('preHandler', async (request, reply) => {
     const path = (request.routeOptions.url ?? '').replace(/^\/api\//, '/');
     if (request.method !== 'POST' || !INSPECTIONS.has(path)) return;
     const { body } = request;
@@ -24,14 +23,11 @@ export function watchInspections(fastify: FastifyInstance, { trail, isolation, t
       callerOf(request),
     );
     execution.started();
-    open.set(request, execution);
-  });
-  const finish = (request: object, code: number): void => {
-    const status = code < 400 ? 'succeeded' : 'failed';
-    open.get(request)?.ended({ status, code: status === 'succeeded' ? 'ok' : `status ${code}` });
-  };
-  fastify.addHook('onResponse', async (request, reply) => finish(request, reply.statusCode));
-  fastify.addHook('onRequestAbort', async (request) => {
-    open.get(request)?.ended({ status: 'cancelled', code: 'EXECUTION_CANCELLED' });
+    whenAnswered(request.raw, reply.raw, (end) => {
+      const { statusCode } = reply.raw;
+      if (end === 'left') execution.ended({ status: 'cancelled', code: 'EXECUTION_CANCELLED' });
+      else if (statusCode < 400) execution.ended({ status: 'succeeded', code: 'ok' });
+      else execution.ended({ status: 'failed', code: `status ${statusCode}` });
+    });
   });
 }

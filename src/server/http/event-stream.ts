@@ -1,4 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
+import { beginEventStream, eventText, HEARTBEAT, whenAnswered } from '../../wire/index.js';
 import type { ServerLimits } from '../limits.js';
 
 /** An answer that is sent event by event. */
@@ -16,29 +17,15 @@ export interface EventStream {
 
 const HIGH_WATER_BYTES = 256 * 1024;
 
-/** Whether a client asks for events rather than one body. */
-export function wantsEvents(request: FastifyRequest): boolean {
-  const accepted = (request.headers.accept ?? '').split(',');
-  return accepted.some((part) => part.trim().toLowerCase().startsWith('text/event-stream'));
-}
-
 /** Turns an answer into a stream of events. */
 export function openEventStream(reply: FastifyReply, limits: ServerLimits): EventStream {
   const headers = reply.getHeaders();
   reply.hijack();
   const { raw } = reply;
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) raw.setHeader(name, value);
-  raw.writeHead(200, {
-    'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-store',
-    // Proxies that buffer would hold events back.
-    'x-accel-buffering': 'no',
-  });
-  raw.flushHeaders();
-  raw.on('error', () => {});
-  const heartbeat = setInterval(() => raw.write(': still here\n\n'), limits.heartbeatMs);
+  beginEventStream(raw, headers);
+  const heartbeat = setInterval(() => raw.write(HEARTBEAT), limits.heartbeatMs);
   const closed = new Promise<void>((resolve) => {
-    raw.once('close', () => {
+    whenAnswered(reply.request.raw, raw, () => {
       clearInterval(heartbeat);
       resolve();
     });
@@ -50,8 +37,7 @@ export function openEventStream(reply: FastifyReply, limits: ServerLimits): Even
     },
     send(event, data, id) {
       if (raw.destroyed || raw.writableEnded) return;
-      const number = id === undefined ? '' : `id: ${id}\n`;
-      raw.write(`${number}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+      raw.write(eventText(event, data, id));
       if (raw.writableLength > limits.streamBacklogBytes) raw.destroy();
     },
     end() {
@@ -63,13 +49,4 @@ export function openEventStream(reply: FastifyReply, limits: ServerLimits): Even
       await Promise.race([new Promise<void>((resolve) => raw.once('drain', resolve)), closed]);
     },
   };
-}
-
-/** A signal that fires when the client goes away before it has its answer. */
-export function presence(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort();
-  });
-  return controller.signal;
 }

@@ -2,9 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { describeTools } from '../../capabilities/index.js';
 import { DEFAULT_MEMORY_LIMIT_BYTES, DEFAULT_TIMEOUT_MS, type ExecutionEvent } from '../../guest/index.js';
+import { acceptsEvents, clientPresence } from '../../wire/index.js';
 import { guestOutcome, watchGuest } from '../audit/guest-watcher.js';
 import { callerOf } from '../http/access-hook.js';
-import { openEventStream, presence, wantsEvents } from '../http/event-stream.js';
+import { openEventStream } from '../http/event-stream.js';
 import { invalidRequest, ProblemError } from '../http/problem.js';
 import type { Parts } from '../parts.js';
 
@@ -40,7 +41,7 @@ export function runRoutes(fastify: FastifyInstance, parts: Parts): void {
       const message = `${queued} programs wait already`;
       throw new ProblemError({ status: 503, code: 'OVERLOADED', message, details: { retryAfterSeconds: 1 } });
     }
-    const gone = presence(reply);
+    const gone = clientPresence(request.raw, reply.raw);
     const cancelled = new AbortController();
     const signal = AbortSignal.any([gone, cancelled.signal]);
     const execution = trail.open(
@@ -59,7 +60,7 @@ export function runRoutes(fastify: FastifyInstance, parts: Parts): void {
     );
     const ending = (): 'natural' | 'cancelled' => (signal.aborted ? 'cancelled' : 'natural');
     const watch = watchGuest(execution, ending);
-    const stream = wantsEvents(request) ? openEventStream(reply, limits) : undefined;
+    const stream = acceptsEvents(request.headers.accept) ? openEventStream(reply, limits) : undefined;
     const onEvent = (event: ExecutionEvent): void => {
       watch(event);
       if (event.type !== 'done') stream?.send(event.type, { ...event, executionId: execution.id });

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isSallyportError } from '../../errors/index.js';
 import { CALL_TIMEOUT_MS, type Sink } from '../../wasm/index.js';
+import { acceptsEvents, clientPresence } from '../../wire/index.js';
 import type { AuditedExecution } from '../audit/execution.js';
 import type { Outcome } from '../audit/record.js';
 import { callerOf } from '../http/access-hook.js';
-import { type EventStream, openEventStream, presence, wantsEvents } from '../http/event-stream.js';
+import { type EventStream, openEventStream } from '../http/event-stream.js';
 import { invalidRequest, ProblemError } from '../http/problem.js';
 import type { Parts } from '../parts.js';
 import { type CallParams, readParams, toJson } from '../wasm/json-values.js';
@@ -64,7 +65,7 @@ export function wasmRoutes(fastify: FastifyInstance, parts: Parts): void {
       throw new ProblemError({ status: 503, code: 'OVERLOADED', message, details: { retryAfterSeconds: 1 } });
     }
     const cancelled = new AbortController();
-    const signal = AbortSignal.any([presence(reply), cancelled.signal]);
+    const signal = AbortSignal.any([clientPresence(request.raw, reply.raw), cancelled.signal]);
     const execution = trail.open(
       {
         kind: 'wasm',
@@ -76,7 +77,7 @@ export function wasmRoutes(fastify: FastifyInstance, parts: Parts): void {
       },
       callerOf(request),
     );
-    const stream = wantsEvents(request) ? openEventStream(reply, limits) : undefined;
+    const stream = acceptsEvents(request.headers.accept) ? openEventStream(reply, limits) : undefined;
     const answer = await perform(parts, { module, name, call, timeoutMs, signal, execution, stream });
     if (stream === undefined) return reply.send(answer);
     stream.send('result', answer);

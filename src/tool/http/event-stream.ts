@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { beginEventStream, eventText, HEARTBEAT, whenAnswered } from '../../wire/index.js';
 import type { ToolEvent } from '../event-log.js';
 import type { Execution } from '../execution.js';
 import { failure } from '../failure.js';
@@ -6,13 +7,6 @@ import type { ToolLimits } from '../limits.js';
 
 /** Bytes that may wait for a reader that does not read; it can come back and resume. */
 const MAX_WAITING_BYTES = 32 * 1024 * 1024;
-
-/** Whether a client asks for events rather than one body. */
-export function wantsEvents(request: FastifyRequest): boolean {
-  return (request.headers.accept ?? '')
-    .split(',')
-    .some((part) => part.trim().toLowerCase().startsWith('text/event-stream'));
-}
 
 /** The event that a reader saw last. Throws INVALID_REQUEST. */
 export function lastEventId(request: FastifyRequest): number {
@@ -22,23 +16,13 @@ export function lastEventId(request: FastifyRequest): number {
   throw failure('INVALID_REQUEST', 'Last-Event-ID: must be the number of an event', { field: 'Last-Event-ID' });
 }
 
-function textOf({ id, event, data }: ToolEvent): string {
-  return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-}
+const textOf = ({ id, event, data }: ToolEvent): string => eventText(event, data, id);
 
 function open(reply: FastifyReply): FastifyReply['raw'] {
   const headers = reply.getHeaders();
   reply.hijack();
-  const { raw } = reply;
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) raw.setHeader(name, value);
-  raw.writeHead(200, {
-    'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-store',
-    // Proxies that buffer would hold events back.
-    'x-accel-buffering': 'no',
-  });
-  raw.flushHeaders();
-  return raw;
+  beginEventStream(reply.raw, headers);
+  return reply.raw;
 }
 
 /** Sends one event that is known already, and ends. */
@@ -58,7 +42,7 @@ export function sendEvents(
   whenAlone: 'cancel' | 'keep',
 ): void {
   const raw = open(reply);
-  const heartbeat = setInterval(() => raw.write(': still here\n\n'), limits.heartbeatMs);
+  const heartbeat = setInterval(() => raw.write(HEARTBEAT), limits.heartbeatMs);
   const stop = execution.events.follow(after, (event) => {
     if (raw.destroyed) return;
     raw.write(textOf(event));
@@ -66,8 +50,7 @@ export function sendEvents(
     else if (event.event === 'result') raw.end();
   });
   if (execution.events.closed) raw.end();
-  raw.on('error', () => {});
-  raw.once('close', () => {
+  whenAnswered(reply.request.raw, raw, () => {
     clearInterval(heartbeat);
     stop();
     if (whenAlone === 'keep' || execution.events.closed) return;

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { isSallyportError } from '../../errors/index.js';
-import { decodeJson, printable } from '../../wire/index.js';
+import { acceptsEvents, clientPresence, decodeJson, printable } from '../../wire/index.js';
 import type { ToolExecutor } from '../executor.js';
 import type { RequestOptions } from '../executor-options.js';
 import { failure, failureFields, failureOf, type ToolFailure, ToolFailureError } from '../failure.js';
@@ -8,7 +8,7 @@ import { type ErrorResponse, type ExecuteToolResponse, type ExecutionStatus, PRO
 import { implementationVersion } from '../version.js';
 import { freshnessOf } from './cache-control.js';
 import { addCors, VERSION_HEADER } from './cors.js';
-import { lastEventId, sendEvents, sendOnly, wantsEvents } from './event-stream.js';
+import { lastEventId, sendEvents, sendOnly } from './event-stream.js';
 import { checkHost, checkOrigin, tokenCheck } from './guard.js';
 import { health, info } from './info.js';
 import { openApiDocument } from './openapi.js';
@@ -148,17 +148,10 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
       ...(key === undefined ? {} : { idempotencyKey: key }),
     };
   };
-  /** A signal that fires when the client goes away before it has its answer. */
-  const presence = (reply: FastifyReply): AbortSignal => {
-    const controller = new AbortController();
-    reply.raw.once('close', () => {
-      if (!reply.raw.writableFinished) controller.abort();
-    });
-    return controller.signal;
-  };
+  const presence = (reply: FastifyReply): AbortSignal => clientPresence(reply.request.raw, reply.raw);
 
   const execute: Handler = async (request, reply) => {
-    if (!wantsEvents(request))
+    if (!acceptsEvents(request.headers.accept))
       return sendOutcome(reply, await executor.execute(request.body, optionsOf(request, presence(reply))));
     const execution = executor.stream(request.body, optionsOf(request));
     // Refused before it began: an error like any other.
