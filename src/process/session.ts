@@ -32,6 +32,8 @@ export class Session {
   readonly files: FileHandles;
   /** Names that a start is under way for, or that a process bears. */
   readonly processes = new Map<string, ManagedProcess | 'starting'>();
+  /** Those of them that may have something to send. Closed ones are kept for questions by the hundred, and must not slow these down. */
+  readonly #talking = new Set<ManagedProcess>();
   /** Ends with the connection: what nobody can be told any more is not worth finishing. */
   #connection = new AbortController();
   readonly #limits: ProcessLimits;
@@ -92,18 +94,18 @@ export class Session {
     this.#blocked = false;
     this.#connection.abort();
     this.#release();
-    for (const process of this.#managed()) if (process.outboxBytes < this.#limits.retainedBytes) process.resume();
+    for (const process of this.#talking) if (process.outboxBytes < this.#limits.retainedBytes) process.resume();
   }
 
   /** Says that the sink takes more. */
   ready(): void {
     if (this.#sink === undefined) return;
     this.#blocked = false;
-    for (const process of this.#managed()) {
+    for (const process of this.#talking) {
       this.#flush(process);
       if (this.#blocked) return;
     }
-    for (const process of this.#managed()) process.resume();
+    for (const process of this.#talking) process.resume();
     this.#release();
   }
 
@@ -134,12 +136,14 @@ export class Session {
   /** Adds a process under the name that was reserved for it. */
   add(process: ManagedProcess): void {
     this.processes.set(process.processId, process);
+    this.#talking.add(process);
     if (this.#blocked && this.#sink !== undefined) process.pause();
   }
 
   /** Keeps a closed process for a while, so that it can be asked about. */
   readonly retire = (process: ManagedProcess): void => {
     if (this.#disposed !== undefined) return;
+    if (process.outbox.length === 0) this.#talking.delete(process);
     this.#closed.set(
       process,
       this.#clock.setTimeout(() => this.#evict(process), this.#limits.retentionMs),
@@ -188,6 +192,7 @@ export class Session {
     // A start that was under way has added its process meanwhile.
     await Promise.all([...this.#managed()].map((process) => process.child[Symbol.asyncDispose]()));
     this.processes.clear();
+    this.#talking.clear();
     this.#closed.clear();
     this.#leftovers.clear();
   }
@@ -206,11 +211,12 @@ export class Session {
       if (this.#sink.deliver(event) === 'wait') this.#blocked = true;
     }
     outbox.splice(0, sent);
+    if (process.closed && outbox.length === 0) this.#talking.delete(process);
   }
 
   #block(): void {
     this.#blocked = true;
-    for (const process of this.#managed()) process.pause();
+    for (const process of this.#talking) process.pause();
   }
 
   #release(): void {
@@ -222,6 +228,7 @@ export class Session {
   #evict(process: ManagedProcess): void {
     this.#clock.clearTimeout(this.#closed.get(process));
     this.#closed.delete(process);
+    this.#talking.delete(process);
     if (this.processes.get(process.processId) === process) this.processes.delete(process.processId);
     this.#leftovers.add(process.child);
     for (const child of this.#leftovers) if (child.vacated) this.#leftovers.delete(child);
