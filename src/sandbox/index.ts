@@ -22,6 +22,7 @@ export type { ExtraPipe } from './launch.js';
 export type { Aftermath, Availability, Invocation, IsolationLevel, LimitHit } from './level.js';
 export { DEFAULT_INPUT_QUEUE_BYTES, DEFAULT_KILL_GRACE_MS, DEFAULT_SEARCH_PATH } from './limits.js';
 export type { OutputStream } from './output.js';
+export type { Priority } from './priority.js';
 export { type Finding, type MachineReport, probeMachine } from './probe.js';
 export { processLevel } from './process-level.js';
 export { StartMark } from './process-table.js';

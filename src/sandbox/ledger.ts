@@ -1,5 +1,6 @@
 import type { Guardian } from './guardian.js';
-import { SWEEP_DELAY_MS } from './limits.js';
+import { LEARN_DELAY_MS, SWEEP_DELAY_MS } from './limits.js';
+import { type Priority, standBack } from './priority.js';
 import { readProcessTable } from './process-table.js';
 import { type LeaderRole, ProcessTree } from './process-tree.js';
 
@@ -19,12 +20,20 @@ export class Ledger {
     this.#guardian = guardian;
   }
 
-  started(pid: number, leader: LeaderRole = 'command'): ProcessTree {
+  started(pid: number, leader: LeaderRole = 'command', priority: Priority = 'normal'): ProcessTree {
     // The kernel gave the number away again, so nobody of the old session was left.
     this.#ended.delete(pid);
     this.#guardian.started(pid);
     const tree = new ProcessTree(pid, leader);
     this.#running.set(pid, tree);
+    if (priority === 'low') standBack(pid);
+    if (leader === 'supervisor') {
+      setTimeout(() => {
+        const first = tree.learn();
+        // The room is a session of its own.
+        if (first !== undefined && priority === 'low') standBack(first.pid);
+      }, LEARN_DELAY_MS).unref();
+    }
     return tree;
   }
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 
 /** One line of the process table, as far as ending processes needs it. */
 export interface ProcessEntry {
@@ -35,13 +35,26 @@ export function parseStat(text: string): ProcessEntry | undefined {
   return numbers.every(Number.isInteger) && entry.state.length === 1 ? entry : undefined;
 }
 
-/** Reads one process, or nothing when it is gone. */
-export function readProcess(pid: number): ProcessEntry | undefined {
+/** Holds any file that is read here. Such files do not tell their size, and Node would take 64 KiB for each anew. */
+const page = Buffer.allocUnsafeSlow(8192);
+
+/** Reads a short file of the kernel's, or nothing when it is not there. */
+function readShort(file: string): string | undefined {
+  let handle: number | undefined;
   try {
-    return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+    handle = openSync(file, 'r');
+    return page.toString('latin1', 0, readSync(handle, page, 0, page.length, null));
   } catch {
     return undefined;
+  } finally {
+    if (handle !== undefined) closeSync(handle);
   }
+}
+
+/** Reads one process, or nothing when it is gone. */
+export function readProcess(pid: number): ProcessEntry | undefined {
+  const text = readShort(`/proc/${pid}/stat`);
+  return text === undefined ? undefined : parseStat(text);
 }
 
 /** Whether that very process still runs. */
@@ -52,20 +65,12 @@ export function runs({ pid, startedAt }: ProcessEntry): boolean {
 
 /** Reads the only child of a process with one thread, or nothing when it has none, or several, or the kernel keeps no such list. */
 export function readOnlyChild(pid: number): ProcessEntry | undefined {
-  try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim();
-    return /^\d+$/.test(children) ? readProcess(Number(children)) : undefined;
-  } catch {
-    return undefined;
-  }
+  const children = readShort(`/proc/${pid}/task/${pid}/children`)?.trim() ?? '';
+  return /^\d+$/.test(children) ? readProcess(Number(children)) : undefined;
 }
 
 function numberIn(file: string, pattern: RegExp): number {
-  try {
-    return Number(pattern.exec(readFileSync(file, 'latin1'))?.[1] ?? Number.NaN);
-  } catch {
-    return Number.NaN;
-  }
+  return Number(pattern.exec(readShort(file) ?? '')?.[1] ?? Number.NaN);
 }
 
 /** How many processes and threads were ever started on this machine. */

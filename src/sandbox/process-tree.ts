@@ -45,6 +45,12 @@ export class ProcessTree {
     return this.#empty;
   }
 
+  /** Finds the first process of the namespace, which spares searches later. After the leader's end it is too late. */
+  learn(): ProcessEntry | undefined {
+    if (this.#role === 'supervisor' && this.#leaderAlive) this.#first ??= readOnlyChild(this.leader);
+    return this.#first;
+  }
+
   /** Notes that the leader has ended and was reaped. */
   leaderEnded(): void {
     this.#leaderAlive = false;
@@ -86,6 +92,10 @@ export class ProcessTree {
   /** Sends a signal to all of it, once. True when somebody received it. */
   signal(signal: NodeJS.Signals, sessions: Set<number> = new Set([this.leader])): boolean {
     if (this.#empty) return false;
+    if (signal === 'SIGKILL') {
+      const first = this.learn();
+      if (first !== undefined) return this.#endNamespace(first);
+    }
     // The table comes first: once a parent is dead, nothing tells whose its children were.
     const members = this.members(processTableOfThisTurn(), sessions);
     const around = this.#role === 'supervisor' && signal !== 'SIGKILL';
@@ -120,18 +130,20 @@ export class ProcessTree {
    * search through every process of the machine. False when the first process is not known or does not go.
    */
   async #killNamespace(): Promise<boolean> {
-    if (this.#leaderAlive) this.#first ??= readOnlyChild(this.leader);
-    const first = this.#first;
+    const first = this.learn();
     if (first === undefined) return false;
     for (let round = 0; round < KILL_ROUNDS; round += 1) {
-      if (this.#leaderAlive) send(this.leader, 'SIGKILL');
-      if (!runs(first)) {
-        this.#empty = !this.#leaderAlive;
-        return true;
-      }
-      send(first.pid, 'SIGKILL');
+      if (!this.#endNamespace(first)) return true;
       await pause(KILL_ROUND_PAUSE_MS);
     }
+    return false;
+  }
+
+  /** True when the first process of the namespace was there to be ended. */
+  #endNamespace(first: ProcessEntry): boolean {
+    if (this.#leaderAlive) send(this.leader, 'SIGKILL');
+    if (runs(first)) return send(first.pid, 'SIGKILL');
+    this.#empty = !this.#leaderAlive;
     return false;
   }
 }

@@ -3,6 +3,7 @@ import { SallyportError } from '../errors/index.js';
 import type { PolicyRequest } from './container/policy.js';
 import type { ProxyDecision } from './container/proxy/gate.js';
 import { EXEC_STRING_BYTES, EXEC_TOTAL_BYTES, EXTRA_PIPES_MAX, TERMINAL_SIDE_MAX } from './limits.js';
+import type { Priority } from './priority.js';
 import { spawnFailed } from './resolve-program.js';
 
 export interface TerminalSize {
@@ -55,6 +56,8 @@ export interface SpawnRequest {
   readonly policy?: PolicyRequest;
   /** Hears of every connection of this child that a level with a network of its own allowed or refused. */
   readonly onNetworkDecision?: (decision: ProxyDecision) => void;
+  /** Whether it stands back when others want the processor. `normal` unless told otherwise. */
+  readonly priority?: Priority;
   /** The name of an isolation level, such as `process`. */
   readonly level: string;
 }

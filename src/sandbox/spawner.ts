@@ -9,6 +9,7 @@ import { launchWithPipes } from './pipes.js';
 import { processLevel } from './process-level.js';
 import type { ProcessTree } from './process-tree.js';
 import { checkRequest, type SpawnRequest } from './request.js';
+import { spawnTurn } from './spawn-turn.js';
 import type { SpawnedProcess } from './spawned-process.js';
 import { launchOnTerminal } from './terminal.js';
 
@@ -57,19 +58,20 @@ class LevelSpawner implements Spawner {
       }
     };
     try {
+      await spawnTurn();
       if (this.#disposed) throw new SallyportError('SPAWN_FAILED', 'the spawner is disposed', { errno: 'ESHUTDOWN' });
       this.#guardian.ensure();
       const startedAt = performance.now();
       let tree: ProcessTree | undefined;
       const registered = (pid: number): void => {
-        tree = this.#ledger.started(pid, invocation.leader ?? 'command');
+        tree = this.#ledger.started(pid, invocation.leader, request.priority);
       };
       const { stdio } = command;
       const launched =
         stdio.kind === 'terminal'
           ? await launchOnTerminal(invocation, stdio, this.#queueBytes, registered)
           : await launchWithPipes(invocation, stdio, this.#queueBytes, registered);
-      tree ??= this.#ledger.started(launched.pid, invocation.leader ?? 'command');
+      tree ??= this.#ledger.started(launched.pid, invocation.leader, request.priority);
       const { limits } = command;
       const parts = { launched, tree, ledger: this.#ledger, level: level.name, limits, startedAt, invocation, release };
       const child = new Child(parts);

@@ -142,6 +142,8 @@ export class ChildPool {
         cwd: lodging.temporary,
         stdio: { kind: 'pipes', stdin: 'null', extraPipes: 2 },
         level,
+        // The server answers first.
+        priority: 'low',
         onNetworkDecision: (decision) => pooled?.onNetworkDecision?.(decision),
         ...(policy === undefined ? {} : { policy }),
       });

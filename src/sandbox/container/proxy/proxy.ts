@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { rm, rmdir } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,7 +63,8 @@ export async function openProxy(
   const close = async (): Promise<void> => {
     server.close();
     for (const client of clients) client.destroy();
-    rmSync(folder, { recursive: true, force: true });
+    // With the server its socket is gone, unless it never listened.
+    await rmdir(folder).catch(() => rm(folder, { recursive: true, force: true }));
   };
   try {
     server.listen(socket);
