@@ -14,6 +14,8 @@ interface Dialect {
   /** The file that whoever joins writes to. Version 1 moves a single thread without a lock on the whole machine. */
   readonly entrance: string;
   readonly memoryLimit: readonly string[];
+  /** What else is set where there is a limit. Not every kernel has it. */
+  readonly memoryExtras: readonly (readonly [file: string, value: string])[];
   readonly memoryPeak: string;
   readonly oomKills: string;
   readonly usage: { readonly file: string; readonly field: RegExp; readonly perMs: number };
@@ -23,6 +25,7 @@ const VERSION_1: Dialect = {
   entrance: 'tasks',
   // The second one also counts what is swapped out; it can only be set after, and not be below, the first.
   memoryLimit: ['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes'],
+  memoryExtras: [],
   memoryPeak: 'memory.max_usage_in_bytes',
   oomKills: 'memory.oom_control',
   usage: { file: 'cpuacct.usage', field: /^(\d+)/, perMs: 1e6 },
@@ -31,6 +34,10 @@ const VERSION_1: Dialect = {
 const VERSION_2: Dialect = {
   entrance: 'cgroup.procs',
   memoryLimit: ['memory.max'],
+  memoryExtras: [
+    ['memory.swap.max', '0'],
+    ['memory.oom.group', '1'],
+  ],
   memoryPeak: 'memory.peak',
   oomKills: 'memory.events',
   usage: { file: 'cpu.stat', field: /^usage_usec (\d+)/m, perMs: 1e3 },
@@ -157,8 +164,9 @@ export class ControlGroup {
       writeFileSync(join(memory, limit), String(memoryBytes));
       // Kernels without swap accounting lack these files, and then there is nothing to forbid.
       for (const file of withSwap) attempt(() => writeFileSync(join(memory, file), String(memoryBytes)));
-      attempt(() => writeFileSync(join(memory, 'memory.swap.max'), '0', { flag: 'r+' }));
-      attempt(() => writeFileSync(join(memory, 'memory.oom.group'), '1', { flag: 'r+' }));
+      for (const [file, value] of this.#dialect.memoryExtras) {
+        attempt(() => writeFileSync(join(memory, file), value, { flag: 'r+' }));
+      }
     }
     if (pids !== undefined && processes !== undefined) {
       writeFileSync(join(pids, 'pids.max'), String(processes + OWN_PROCESSES));
