@@ -7,6 +7,8 @@
 //   sallyport   `openWasm` with its defaults: every check and limit on, the guest in a session of its own, behind `prlimit`,
 //               with the permission model of Node. Only the limits for frames and memory are raised, for the largest frame.
 //
+//   bare pipe   for round trips: 44 bytes to `cat` and back. What is left of it in the other two is their own time.
+//
 // Both sides run the same guest (C) in processes of their own that live for the whole run.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -42,6 +44,20 @@ function published() {
   return { call: client, end: () => child.kill('SIGKILL') };
 }
 
+/** What no client can beat: bytes to a program that sends them straight back, without a protocol. */
+function barePipe() {
+  const child = spawn('/bin/cat', { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
+  const bytes = Buffer.alloc(44, 1);
+  let resolve = () => {};
+  child.stdout.on('data', () => resolve());
+  const roundTrip = () =>
+    new Promise((done) => {
+      resolve = done;
+      child.stdin.write(bytes);
+    });
+  return { roundTrip, end: () => child.kill('SIGKILL') };
+}
+
 async function count(iterable) {
   let total = 0;
   for await (const _chunk of iterable) total += 1;
@@ -53,6 +69,7 @@ function expect(value, wanted) {
 }
 
 const theirs = published();
+const bare = barePipe();
 const ours = await openWasm(GUEST, {
   limits: { frameBytes: FRAME_BYTES, memoryBytes: 512 * MEBIBYTE },
   timeoutMs: 60_000,
@@ -62,6 +79,7 @@ await bench('calls one after another', {
   sides: {
     published: async () => expect(await theirs.call.add([1, 2]), 3),
     sallyport: async () => expect(await ours.call.add([1, 2]), 3),
+    'bare pipe': bare.roundTrip,
   },
   // Short measurements and many rounds: each pair of them is close in time, whatever else the machine does.
   iterations: 300,
@@ -86,6 +104,9 @@ await bench('callback round trips', {
       ),
     sallyport: async () =>
       expect(await ours.call.callHost({ name: (value) => value + 1, params: 1, times: ROUND_TRIPS }), 2),
+    'bare pipe': async () => {
+      for (let left = ROUND_TRIPS; left > 0; left -= 1) await bare.roundTrip();
+    },
   },
   iterations: 1,
   operations: ROUND_TRIPS,
@@ -139,6 +160,7 @@ await bench('one large frame, guest to host', {
 });
 await ours.dispose();
 theirs.end();
+bare.end();
 
 const cold = async () => {
   const client = published();
