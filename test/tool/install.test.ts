@@ -387,22 +387,39 @@ describe('crash safety', () => {
       script,
       `
       import { createToolExecutor } from ${JSON.stringify(entry)};
-      const executor = createToolExecutor({ cacheDir: ${JSON.stringify(join(folder, 'cache'))}, registry: ${JSON.stringify(registry.url)}, limits: { warmChildren: 0 } });
+      const executor = createToolExecutor({ cacheDir: process.argv[2], registry: ${JSON.stringify(registry.url)}, limits: { warmChildren: 0 } });
       await executor.warm();
       console.log('ready');
       await executor.prefetch('parts');
       console.log('done');
+      await executor.dispose();
     `,
     );
-    for (let round = 0; round < 4; round += 1) {
-      const child = execFile(process.execPath, [script]);
+    const install = async (cache: string) => {
+      const child = execFile(process.execPath, [script, cache]);
       const ended = new Promise((resolve) => child.once('exit', resolve));
       await new Promise((resolve) => child.stdout?.once('data', resolve));
-      await pause(60 + round * 110);
+      return { child, ended };
+    };
+    const filesOf = (cache: string): string[] =>
+      existsSync(join(cache, 'trees')) ? readdirSync(join(cache, 'trees'), { recursive: true, encoding: 'utf8' }) : [];
+    // One that nobody disturbs says how long it takes, and what a whole tree has.
+    const reference = await install(join(folder, 'reference'));
+    const started = performance.now();
+    await new Promise((resolve) => reference.child.stdout?.once('data', resolve));
+    const takes = performance.now() - started;
+    await reference.ended;
+    const whole = filesOf(join(folder, 'reference')).sort();
+    expect(whole.length).toBeGreaterThan(240);
+    const MOMENTS = 8;
+    const cache = join(folder, 'cache');
+    for (let moment = 0; moment < MOMENTS; moment += 1) {
+      const { child, ended } = await install(cache);
+      await pause(((moment + 0.5) / MOMENTS) * takes);
       child.kill('SIGKILL');
       await ended;
-      const names = existsSync(join(folder, 'cache', 'trees')) ? readdirSync(join(folder, 'cache', 'trees')) : [];
-      for (const name of names) expect(existsSync(join(folder, 'cache', 'trees', name, 'tree.json'))).toBe(true);
+      const found = filesOf(cache).sort();
+      if (found.length > 0) expect(found).toEqual(whole);
     }
     await using survivor = createToolExecutor({
       cacheDir: join(folder, 'cache'),
@@ -410,7 +427,7 @@ describe('crash safety', () => {
       limits: { warmChildren: 0 },
     });
     expect(outputOf(await survivor.execute({ packageName: 'parts', name: 'tool' }))).toBe(12);
-    // What the four left is swept; the one that runs has its own folder.
+    // What they left is swept; the one that runs has its own folder.
     await expect.poll(() => readdirSync(join(folder, 'cache', 'tmp'))).toHaveLength(1);
     expect(drafts(join(folder, 'cache'))).toEqual([]);
   });
