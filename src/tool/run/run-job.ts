@@ -94,6 +94,8 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
   const result = await new Promise<RunResult>((resolve) => {
     const settle = (value: RunResult): void => {
       settled = true;
+      // The signal is kept for as long as the events of the execution are; the child must not be.
+      options.signal?.removeEventListener('abort', cancelled);
       // Whatever a tool still brings home after its caller left, the call was cancelled.
       resolve(options.signal?.aborted ? { kind: 'failed', failure: failureOf(options.signal.reason) } : value);
     };
