@@ -75,13 +75,14 @@ describe('the built exec-server passes all checks', { timeout: SUITE_TIMEOUT_MS 
     expect(skipped).toEqual(level === 'process' ? WEBSOCKET_SKIPS : [...WEBSOCKET_SKIPS, ...CONFINED_SKIPS]);
   });
 
-  it('behind WS /exec of the server, with a key', async () => {
+  it.each(LEVELS)('behind WS /exec of the server, with a key, at the level %s', async (level) => {
     const { folder } = workspace('process');
-    const { url } = await start({ isolation: 'process', keys: [{ name: 'default', hash: hashKey(KEY) }] });
+    const isolation = level === 'container' ? 'container' : 'process';
+    const { url } = await start({ isolation, workspace: [folder], keys: [{ name: 'default', hash: hashKey(KEY) }] });
     const target: Target = { kind: 'url', url: `${url.replace('http', 'ws')}/exec`, token: KEY };
     const { failed, skipped } = await judge(target, folder, { jobs: 4 });
     expect(failed).toEqual([]);
-    expect(skipped).toEqual(WEBSOCKET_SKIPS);
+    expect(skipped).toEqual(level === 'process' ? WEBSOCKET_SKIPS : [...WEBSOCKET_SKIPS, ...CONFINED_SKIPS]);
   });
 
   it('behind WS /exec of a server without keys, which web pages cannot use', async () => {
