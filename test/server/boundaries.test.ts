@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,7 +7,7 @@ import { createRemoteExecutor } from '../../src/guest/index.js';
 import { ExecClient } from '../../src/process/index.js';
 import { decodeMessagePack, encodeFrame, openWebSocket, webSocketTransport } from '../../src/wire/index.js';
 import { here } from '../sandbox/container/rooms.js';
-import { C_MODULES, eventsOf, opened, start, until } from './start.js';
+import { C_MODULES, eventsOf, hashKey, opened, start, until } from './start.js';
 
 const weather = defineTools('weather', { temperature: async () => 21 });
 
@@ -78,6 +79,25 @@ describe('WS /guest', () => {
 });
 
 describe('WS /exec', () => {
+  it('knows a session only to the key that opened it', async () => {
+    const tokens = { alice: 'the-key-of-alice-is-long', bob: 'the-key-of-bob-is-long-too' };
+    const keys = Object.entries(tokens).map(([name, token]) => ({ name, hash: hashKey(token) }));
+    const { url } = await start({ keys });
+    const initialize = async (token: string, resumeSessionId: string | null) => {
+      const socket = await opened(url, '/exec', { authorization: `Bearer ${token}` });
+      socket.send(JSON.stringify({ id: 1, method: 'initialize', params: { clientName: 'x', resumeSessionId } }));
+      const answer = (await until(socket, ({ id }) => id === 1)).at(-1);
+      return { socket, answer };
+    };
+    const first = await initialize(tokens.alice, null);
+    const { sessionId } = first.answer.result;
+    first.socket.close();
+    await once(first.socket, 'close');
+    const foreign = await initialize(tokens.bob, sessionId);
+    expect(foreign.answer.error).toMatchObject({ code: -32600, message: expect.stringContaining('unknown session') });
+    await expect.poll(async () => (await initialize(tokens.alice, sessionId)).answer.result?.sessionId).toBe(sessionId);
+  });
+
   it('runs commands in both dialects', async () => {
     const { url, server } = await start();
     const client = await ExecClient.connectWebSocket(`${url.replace('http', 'ws')}/exec`);
