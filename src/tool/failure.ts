@@ -34,9 +34,26 @@ export function failure(
   );
 }
 
+/** When somebody may have made room. */
+const DISK_FULL_RETRY_SECONDS = 10;
+const DISK_FULL = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
+
+/** The failure that a full disk is, if that is what a code of the system or the store says. */
+export function diskFull(code: unknown): ToolFailure | undefined {
+  if (typeof code !== 'string' || !DISK_FULL.has(code)) return undefined;
+  return {
+    code: 'OVERLOADED',
+    message: 'the disk of the cache is full: make room, or try again later',
+    details: { reason: 'disk-full', retryAfterSeconds: DISK_FULL_RETRY_SECONDS },
+    retryable: true,
+  };
+}
+
 /** The failure in whatever was thrown; what nobody foresaw is INTERNAL_ERROR. */
 export function failureOf(error: unknown): ToolFailure {
   if (error instanceof ToolFailureError) return error.failure;
+  const full = error instanceof Error && 'code' in error ? diskFull(error.code) : undefined;
+  if (full !== undefined) return full;
   const message = error instanceof Error ? error.message : String(error);
   return { code: 'INTERNAL_ERROR', message: `unexpected error in the executor: ${message}`, retryable: true };
 }

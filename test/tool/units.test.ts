@@ -4,9 +4,12 @@ import { pointed, wire } from '../../src/tool/batch-wiring.js';
 import { serialize } from '../../src/tool/child/serialize.js';
 import { envNameProblem } from '../../src/tool/env-names.js';
 import { EventLog } from '../../src/tool/event-log.js';
+import { failureOf } from '../../src/tool/failure.js';
 import { FairQueue } from '../../src/tool/fair-queue.js';
 import { freshnessOf } from '../../src/tool/http/cache-control.js';
 import { bodyHash } from '../../src/tool/idempotency.js';
+import { failureOfJob } from '../../src/tool/install/failure-of-job.js';
+import { JobFailure } from '../../src/tool/install/installer.js';
 import { isListed } from '../../src/tool/install/package-list.js';
 import { packageNameProblem, versionKind } from '../../src/tool/package-names.js';
 import { FrameReader } from '../../src/tool/run/frames.js';
@@ -251,5 +254,19 @@ describe('small parts', () => {
     const seen: string[] = [];
     log.follow(0, ({ event, id }) => seen.push(`${event} ${id}`));
     expect(seen).toEqual(['start 1', 'log 20', 'log 21', 'result 22']);
+  });
+});
+
+describe('a full disk', () => {
+  const codes = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'];
+
+  it.each(codes)('is told as what it is, and as something that passes (%s)', (code) => {
+    const error = Object.assign(new Error('no space left'), { code });
+    const full = { code: 'OVERLOADED', retryable: true, details: { reason: 'disk-full', retryAfterSeconds: 10 } };
+    expect(failureOf(error)).toMatchObject(full);
+    expect(failureOfJob(error, 'a', 'install').failure).toMatchObject(full);
+    expect(
+      failureOfJob(new JobFailure({ problem: 'internal', message: 'x', code }), 'a', 'install').failure,
+    ).toMatchObject(full);
   });
 });

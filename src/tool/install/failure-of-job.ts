@@ -1,5 +1,5 @@
 import { printable } from '../../wire/index.js';
-import { failure, ToolFailureError } from '../failure.js';
+import { diskFull, failure, ToolFailureError } from '../failure.js';
 import { JobFailure } from './installer.js';
 
 const MESSAGE_CHARACTERS = 600;
@@ -7,6 +7,10 @@ const MESSAGE_CHARACTERS = 600;
 /** Puts a failed job into the words of the protocol. */
 export function failureOfJob(error: unknown, subject: string, phase: 'resolve' | 'install'): ToolFailureError {
   if (error instanceof ToolFailureError) return error;
+  const full = diskFull(
+    error instanceof JobFailure ? error.error.code : error instanceof Error && 'code' in error && error.code,
+  );
+  if (full !== undefined) return new ToolFailureError(full);
   if (!(error instanceof JobFailure)) {
     const message = error instanceof Error ? error.message : String(error);
     return failure(
