@@ -23,12 +23,14 @@ export class StreamOutput implements OutputStream {
   #flowing = false;
   #ended = false;
   #chunks = 0;
+  readonly #rest: (() => Buffer) | undefined;
   #meter: ((bytes: number) => void) | undefined;
   #wake: (() => void) | undefined;
 
-  /** `rest` supplies what is left behind the end that Node reported. */
+  /** `rest` supplies what the kernel holds and Node does not know of. */
   constructor(name: string, readable: Readable, rest?: () => Buffer) {
     this.name = name;
+    this.#rest = rest;
     this.#readable = readable;
     readable.on('data', (chunk: Buffer) => this.#deliver(chunk));
     // Listening starts the flow, and Node starts it again by itself when the process exits. Only the consumer may.
@@ -44,8 +46,7 @@ export class StreamOutput implements OutputStream {
         this.#changed();
       };
       readable.once('end', () => {
-        const left = rest?.();
-        if (left !== undefined && left.length > 0) this.#deliver(left);
+        this.#deliverRest();
         readable.destroy();
         end();
       });
@@ -88,7 +89,8 @@ export class StreamOutput implements OutputStream {
 
   /**
    * Resolves when all that was written before the call has been handed over. Other processes may hold the far end open
-   * for ever, so the end of the stream is no sign; a whole turn of the event loop that reads nothing is.
+   * for ever, so the end of the stream is no sign; a whole turn of the event loop that reads nothing is, and on a terminal
+   * that a read finds nothing: the kernel brings bytes to the master's side in its own time, or when somebody reads.
    */
   async drained(): Promise<void> {
     while (!this.#ended) {
@@ -102,8 +104,17 @@ export class StreamOutput implements OutputStream {
       await new Promise((resolve) => setImmediate(resolve));
       const seen = this.#chunks;
       await new Promise((resolve) => setImmediate(resolve));
-      if (this.#flowing && this.#chunks === seen && this.#readable.readableLength === 0) return;
+      const quiet = this.#chunks === seen && this.#readable.readableLength === 0;
+      if (quiet && this.#flowing && !this.#deliverRest()) return;
     }
+  }
+
+  /** False when there was none. */
+  #deliverRest(): boolean {
+    const left = this.#readable.destroyed ? undefined : this.#rest?.();
+    if (left === undefined || left.length === 0) return false;
+    this.#deliver(left);
+    return true;
   }
 
   #deliver(chunk: Buffer): void {
