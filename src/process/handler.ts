@@ -214,8 +214,7 @@ export class ExecHandler {
 
   /** Reads kept output. With `waitMs` it waits for some, or for the end. */
   async read(session: Session, params: ReadParams, signal: AbortSignal): Promise<ReadResult> {
-    const process = await this.#find(session, params.processId);
-    if (process === undefined) throw unknownProcess(params.processId);
+    const process = await this.#known(session, params.processId);
     const { afterSeq = 0, maxBytes = Number.MAX_SAFE_INTEGER, waitMs = 0 } = params;
     if (waitMs > 0 && !process.hasNews(afterSeq)) {
       await this.#until(process, () => process.hasNews(afterSeq), waitMs, signal);
@@ -225,8 +224,7 @@ export class ExecHandler {
 
   /** Waits for the end of a process, for as long as asked. */
   async wait(session: Session, processId: string, waitMs: number | undefined, signal: AbortSignal) {
-    const process = await this.#find(session, processId);
-    if (process === undefined) throw unknownProcess(processId);
+    const process = await this.#known(session, processId);
     if (!process.exited) await this.#until(process, () => process.exited, waitMs ?? this.limits.waitMs, signal);
     const { exited, exitCode, timedOut } = process.read(0, 0);
     return { exited, exitCode, timedOut };
@@ -244,19 +242,19 @@ export class ExecHandler {
     await this.#find(session, processId);
   }
 
-  closeStdin(session: Session, processId: string): void {
-    this.#known(session, processId).closeStdin();
+  async closeStdin(session: Session, processId: string): Promise<void> {
+    (await this.#known(session, processId)).closeStdin();
   }
 
-  resize(session: Session, processId: string, size: TerminalSize): void {
-    this.#known(session, processId).resize(size);
+  async resize(session: Session, processId: string, size: TerminalSize): Promise<void> {
+    (await this.#known(session, processId)).resize(size);
   }
 
   /** Sends a signal to all of a process. Nobody there is no error. */
-  signal(session: Session, processId: string, name: string): void {
+  async signal(session: Session, processId: string, name: string): Promise<void> {
     const signal = signalNamed(name);
-    const process = session.processes.get(processId);
-    if (process !== undefined && process !== 'starting') process.child.kill(signal);
+    const process = await this.#find(session, processId);
+    process?.child.kill(signal);
   }
 
   /** Ends a process and everything it started. Tells whether it was running. */
@@ -292,9 +290,9 @@ export class ExecHandler {
     }
   }
 
-  #known(session: Session, processId: string): ManagedProcess {
-    const process = session.processes.get(processId);
-    if (process === undefined || process === 'starting') throw unknownProcess(processId);
+  async #known(session: Session, processId: string): Promise<ManagedProcess> {
+    const process = await this.#find(session, processId);
+    if (process === undefined) throw unknownProcess(processId);
     return process;
   }
 

@@ -133,6 +133,28 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
     }
   });
 
+  it('takes what is asked of a process before its start was answered', async () => {
+    const client = await (await connectTo(kind, server)).first();
+    const params = {
+      processId: 'p',
+      argv: ['cat'],
+      cwd: '/tmp',
+      env: { PATH: '/usr/bin:/bin' },
+      tty: true,
+      arg0: null,
+    };
+    const started = client.call('process/start', params);
+    const others = [
+      client.call('process/resize', { processId: 'p', rows: 30, cols: 90 }),
+      client.call('process/write', { processId: 'p', chunk: base64('typed\n') }),
+      client.call('process/closeStdin', { processId: 'p' }),
+    ];
+    expect((await started).result).toEqual({ processId: 'p' });
+    for (const answer of await Promise.all(others)) expect(answer).not.toHaveProperty('error');
+    expect((await client.notification('process/exited', 'p')).params.exitCode).toBe(0);
+    expect(client.output('p')).toContain('typed');
+  });
+
   it('does not wait for a grandchild that holds the pipe, and keeps what it writes later', async () => {
     const client = await (await connectTo(kind, server)).first();
     await client.call('process/start', start('g', '(sleep 0.5; echo late) & echo now'));

@@ -35,11 +35,13 @@ export class ProcessModel {
       plain &&
       typeof params.processId === 'string' &&
       /^p\d$/.test(params.processId) &&
+      typeof params.cwd === 'string' &&
       /^(file:\/\/)?\/tmp\/sallyport-fuzz-\w+$/.test(params.cwd) &&
       params.cwd.startsWith('file:') === (dialect === 'later') &&
       isDeepStrictEqual(Object.keys(params.env ?? {}), ['PATH', 'NAME']) &&
       params.env.NAME === 'value' &&
-      String(params.env.PATH).includes('/usr/bin:/bin') &&
+      typeof params.env.PATH === 'string' &&
+      params.env.PATH.includes('/usr/bin:/bin') &&
       typeof params.tty === 'boolean' &&
       (params.arg0 === null || params.arg0 === 'another') &&
       (params.size === undefined || isDeepStrictEqual(params.size, { rows: 24, cols: 100 })) &&

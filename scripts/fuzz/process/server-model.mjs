@@ -27,6 +27,8 @@ export class ServerModel {
   /** Processes that somebody wrote to, signalled or ended, perhaps before their start was answered. */
   #touched = new Set();
   #counts = new Map();
+  /** Whether two requests had one id, so that nobody knows which one was answered. */
+  #ambiguous = false;
   #violated = false;
   #noisy = false;
 
@@ -85,6 +87,7 @@ export class ServerModel {
     if (request.code !== undefined && error !== undefined)
       hold(error.code === request.code, `${shown} instead of ${request.code}`);
     if (request.method === 'initialize' && this.#dialect === 'unsure') this.#dialect = hasResult ? 'later' : undefined;
+    if (request.outcome === 'any') this.#ambiguous = true;
     if (!hasResult || request.outcome === 'any') return;
     checkResult(request, message.result, this.#dialect);
     if (request.method === 'process/start') this.#started(request);
@@ -109,9 +112,10 @@ export class ServerModel {
     return this.#violated || this.left !== undefined || this.#noisy;
   }
 
-  /** Ends whatever runs, so that long polls and slow commands end too. */
+  /** Ends whatever runs or is about to, so that long polls and slow commands end too. */
   rescue() {
-    return [...this.#processes].map(([processId], index) => ({
+    const names = new Set([...this.#processes.keys(), ...this.#asked].filter((name) => typeof name === 'string'));
+    return [...names].map((processId, index) => ({
       send: { id: `rescue-${index}`, method: 'process/terminate', params: { processId } },
     }));
   }
@@ -191,6 +195,7 @@ export class ServerModel {
   #heard({ method, params, id }) {
     hold(id === undefined && NOTIFICATIONS.has(method), `a notification is ${method}`);
     const process = this.#processes.get(params?.processId);
+    if (process === undefined && this.#ambiguous) return;
     hold(process !== undefined, `${method} of ${JSON.stringify(params?.processId)}, which was not started`);
     process.heard(method, params);
     this.#counts.set(method, this.count(method) + 1);

@@ -37,13 +37,13 @@ export function localPeer(handler: ExecHandler, events: PeerEvents): ExecPeer {
     write: (processId, bytes, writeId) =>
       handler.write(session, processId, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), writeId),
     async closeStdin(processId) {
-      handler.closeStdin(session, processId);
+      await handler.closeStdin(session, processId);
     },
     async resize(processId, size) {
-      handler.resize(session, processId, size);
+      await handler.resize(session, processId, size);
     },
     async signal(processId, signal) {
-      handler.signal(session, processId, signal);
+      await handler.signal(session, processId, signal);
     },
     terminate: (processId, graceMs) => handler.terminate(session, processId, graceMs),
     async list() {

@@ -133,16 +133,16 @@ const terminate: Route = (fields, limits) => {
 const signal: Route = (fields, limits) => {
   const processId = fields.id('processId', limits.idLength);
   const name = fields.string('signal');
-  return ({ handler, session }) => {
-    handler.signal(session, processId, name);
+  return async ({ handler, session }) => {
+    await handler.signal(session, processId, name);
     return EMPTY;
   };
 };
 
 const closeStdin: Route = (fields, limits) => {
   const processId = fields.id('processId', limits.idLength);
-  return ({ handler, session }) => {
-    handler.closeStdin(session, processId);
+  return async ({ handler, session }) => {
+    await handler.closeStdin(session, processId);
     return EMPTY;
   };
 };
@@ -150,8 +150,8 @@ const closeStdin: Route = (fields, limits) => {
 const resize: Route = (fields, limits) => {
   const processId = fields.id('processId', limits.idLength);
   const size = { rows: fields.integer('rows'), cols: fields.integer('cols') };
-  return ({ handler, session }) => {
-    handler.resize(session, processId, size);
+  return async ({ handler, session }) => {
+    await handler.resize(session, processId, size);
     return EMPTY;
   };
 };
