@@ -169,15 +169,19 @@ export class RunnerModel {
   /** The same id may be asked for again while it runs: then the answer says which one it is for. */
   #executionOf({ id, ok, error }) {
     const open = this.#executions.filter((one) => one.id === id && one.state !== 'done');
-    const waiting = open.find(({ state }) => state === 'asked');
+    const asked = open.filter(({ state }) => state === 'asked');
+    const waiting = asked[0];
     if (ok) return open.find((one) => one === this.#active);
-    if (error.code === 'validation_error' && waiting !== undefined && waiting.verdict !== 'run') return waiting;
-    if (error.code === 'internal_error' && /another execution is active/.test(error.message)) return waiting;
+    // A refusal may overtake the start of one that was asked for before.
+    const refused = asked.find(({ verdict }) => verdict !== 'run');
+    if (error.code === 'validation_error' && refused !== undefined) return refused;
+    if (error.code === 'internal_error' && /another execution is active/.test(error.message)) return asked.at(-1);
     return open.find((one) => one === this.#active) ?? waiting;
   }
 
-  #checkLogs({ message, verdict }, logs) {
-    if (verdict !== 'run') return;
+  #checkLogs({ message, verdict, id }, logs) {
+    // Of two with one id nobody can tell which one an answer is for.
+    if (verdict !== 'run' || this.#executions.filter((one) => one.id === id).length > 1) return;
     const { maxLogLines = 100, maxLogChars = 64_000 } = message.options ?? {};
     hold(logs.length <= maxLogLines, `${logs.length} lines of logs, ${maxLogLines} are allowed`);
     hold(logs.join('').length <= maxLogChars, `more than ${maxLogChars} characters of logs`);
