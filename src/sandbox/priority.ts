@@ -4,8 +4,8 @@ import { setPriority } from 'node:os';
 /** How a child is weighed against others that want the processor. */
 export type Priority = 'normal' | 'low';
 
-/** About a tenth of the ordinary share, when there is not enough for all. */
-const LOW_PRIORITY = 10;
+/** About a third of the ordinary share, when there is not enough for all. */
+const LOW_PRIORITY = 5;
 
 /**
  * Has a process stand back when others want the processor, with what it starts from here on. Linux may weigh whole sessions

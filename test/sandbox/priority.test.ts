@@ -27,9 +27,9 @@ test('a child stands back when it is told to, and only then', async () => {
   const low = await spawner.spawn(shell('echo ready; sleep 60', { priority: 'low' }));
   const normal = await spawner.spawn(shell('echo ready; sleep 60'));
   for (const child of [low, normal]) await shows(child.outputs[0], 'ready');
-  expect(getPriority(low.pid)).toBe(10);
+  expect(getPriority(low.pid)).toBe(5);
   expect(getPriority(normal.pid)).toBe(getPriority(process.pid));
-  expect([10, undefined, Number.NaN]).toContain(sessionPriority(low.pid));
+  expect([5, undefined, Number.NaN]).toContain(sessionPriority(low.pid));
 });
 
 test.runIf(here.available)('so does all of a room', async () => {
@@ -37,8 +37,8 @@ test.runIf(here.available)('so does all of a room', async () => {
   const child = await spawner.spawn(shell('echo ready; sleep 60', { level: 'container', priority: 'low' }));
   await shows(child.outputs[0], 'ready');
   const first = () => readProcessTable().find(({ ppid }) => ppid === child.pid)?.pid ?? 0;
-  await expect.poll(() => getPriority(first())).toBe(10);
+  await expect.poll(() => getPriority(first())).toBe(5);
   if (process.getuid?.() === 0) {
-    await expect.poll(() => [10, undefined, Number.NaN].includes(sessionPriority(first()))).toBe(true);
+    await expect.poll(() => [5, undefined, Number.NaN].includes(sessionPriority(first()))).toBe(true);
   }
 });
