@@ -3,11 +3,13 @@
 #   +PID  a session leader was started
 #   ~PID  the leader ended and was reaped; its session may live on
 #   -PID  nobody of the session is left
-# and acts when the input ends, which the kernel sees to even if the server was killed. Builtins only: nothing is forked,
-# so it works with an empty environment and on a machine that is out of processes.
+#   =MARK rooms are made, by programs with this word among their arguments
+# and acts when the input ends, which the kernel sees to even if the server was killed. Builtins only, but for
+# the pauses while rooms are searched: it works with an empty environment and on a machine that is out of processes.
 trap '' INT TERM HUP QUIT PIPE TSTP
 running=' '
 ended=' '
+mark=''
 
 without() { # LIST PID: sets $rest to the list without the pid
   case $1 in
@@ -16,7 +18,29 @@ without() { # LIST PID: sets $rest to the list without the pid
   esac
 }
 
+# A room whose supervisor is killed while it is being made gets a first process that nobody supervises, in a session of its
+# own. It bears the arguments of its supervisor, the mark among them. Looks until there was nobody for half a second, because
+# what was forked a moment ago may not have become its program yet.
+end_rooms() {
+  [ "$mark" = '' ] && return
+  quiet=0
+  look=0
+  while [ "$quiet" -lt 5 ] && [ "$look" -lt 50 ]; do
+    look=$((look + 1))
+    quiet=$((quiet + 1))
+    for file in /proc/[0-9]*/cmdline; do
+      line=''
+      { IFS= read -r line <"$file"; } 2>/dev/null
+      case $line in *"$mark"*) ;; *) continue ;; esac
+      pid=${file#/proc/}
+      kill -KILL "${pid%/cmdline}" 2>/dev/null && quiet=0
+    done
+    /bin/sleep 0.1 2>/dev/null || return
+  done
+}
+
 while IFS= read -r line; do
+  case $line in =*) mark=${line#=} && continue ;; esac
   pid=${line#?}
   case $pid in '' | *[!0-9]*) continue ;; esac
   without "$running" "$pid"
@@ -34,7 +58,10 @@ ours=$running
 for pid in $ended; do
   [ -e "/proc/$pid" ] || ours="$ours$pid "
 done
-[ "$ours" = ' ' ] && exit 0
+if [ "$ours" = ' ' ]; then
+  end_rooms
+  exit 0
+fi
 
 # Descendants count too, while their parents still live to prove it: hence everybody is found before anybody is killed.
 # The rounds catch what was forked in between.
@@ -68,7 +95,8 @@ while [ "$round" -lt 20 ]; do
     case $ended in *" $pid "*) continue ;; esac
     kill -KILL "$pid" 2>/dev/null && alive=1
   done
-  [ "$alive" = 0 ] && [ "$round" -gt 1 ] && exit 0
+  [ "$alive" = 0 ] && [ "$round" -gt 1 ] && break
   doomed=' '
 done
+end_rooms
 exit 0

@@ -1,10 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { SallyportError } from '../errors/index.js';
 import { sealStdio } from './inherited-handles.js';
 import { GUARDIAN_MIN_LIFE_MS } from './limits.js';
 
 const SCRIPT = fileURLToPath(new URL('./guardian.sh', import.meta.url));
+
+/** A word by which the guardian knows the rooms of this process. It means nothing to anybody else. */
+export const ROOM_MARK = `sallyport-room-${process.pid}-${randomBytes(8).toString('hex')}`;
 
 /** What is known of a registered session: its leader runs, or has ended and may have left others behind. */
 type LeaderState = 'running' | 'ended';
@@ -17,6 +21,7 @@ type LeaderState = 'running' | 'ended';
  */
 export class Guardian {
   readonly #sessions = new Map<number, LeaderState>();
+  #rooms: 'none' | 'made' = 'none';
   #process: ChildProcess | undefined;
 
   /** The guardian's own pid, while it runs. */
@@ -51,7 +56,15 @@ export class Guardian {
     });
     child.unref();
     if (child.stdin !== null && 'unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref();
+    if (this.#rooms === 'made') this.#tell('=', ROOM_MARK);
     for (const [pid, state] of this.#sessions) this.#tell(state === 'running' ? '+' : '~', pid);
+  }
+
+  /** Says that rooms are about to be made, by programs with {@link ROOM_MARK} among their arguments. */
+  roomsAreMade(): void {
+    if (this.#rooms === 'made') return;
+    this.#rooms = 'made';
+    this.#tell('=', ROOM_MARK);
   }
 
   /** Registers a leader that was just started. */
@@ -80,8 +93,8 @@ export class Guardian {
     }
   }
 
-  #tell(event: '+' | '~' | '-', pid: number): void {
-    this.#process?.stdin?.write(`${event}${pid}\n`);
+  #tell(event: '+' | '~' | '-' | '=', about: number | string): void {
+    this.#process?.stdin?.write(`${event}${about}\n`);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Guardian } from './guardian.js';
 import { LEARN_DELAY_MS, SWEEP_DELAY_MS } from './limits.js';
 import { type Priority, standBack } from './priority.js';
-import { readProcessTable } from './process-table.js';
+import { readProcessTable, runs } from './process-table.js';
 import { type LeaderRole, ProcessTree } from './process-tree.js';
 
 /**
@@ -28,11 +28,13 @@ export class Ledger {
     this.#running.set(pid, tree);
     if (priority === 'low') standBack(pid);
     if (leader === 'supervisor') {
-      setTimeout(() => {
-        const first = tree.learn();
-        // The room is a session of its own.
-        if (first !== undefined && priority === 'low') standBack(first.pid);
-      }, LEARN_DELAY_MS).unref();
+      // A room becomes a session of its own in between, sooner or later: it is told twice.
+      for (const delay of priority === 'low' ? [LEARN_DELAY_MS, 10 * LEARN_DELAY_MS] : [LEARN_DELAY_MS]) {
+        setTimeout(() => {
+          const first = tree.learn();
+          if (first !== undefined && priority === 'low' && runs(first)) standBack(first.pid);
+        }, delay).unref();
+      }
     }
     return tree;
   }

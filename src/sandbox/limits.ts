@@ -10,6 +10,9 @@ export const KILL_ROUND_PAUSE_MS = 5;
 /** How long after an exit the process table is searched for what the leader left behind. Exits in between share one search. */
 export const SWEEP_DELAY_MS = 1_000;
 
+/** How many looks a process gets to stand still after it was told to: microseconds each, and it takes a few at most. */
+export const HOLD_LOOKS = 200;
+
 /** How long after its start a supervisor is asked for the first process of its namespace; it takes a few milliseconds to make it. */
 export const LEARN_DELAY_MS = 30;
 

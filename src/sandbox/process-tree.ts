@@ -1,6 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { KILL_ROUND_PAUSE_MS, KILL_ROUNDS } from './limits.js';
-import { forgetProcessTable, type ProcessEntry, processTableOfThisTurn, readOnlyChild, runs } from './process-table.js';
+import { HOLD_LOOKS, KILL_ROUND_PAUSE_MS, KILL_ROUNDS } from './limits.js';
+import {
+  forgetProcessTable,
+  type ProcessEntry,
+  processTableOfThisTurn,
+  readOnlyChild,
+  readProcess,
+  runs,
+} from './process-table.js';
+
+/** Stopped, traced, ended: what such a process does not do is fork. */
+const STILL = new Set(['T', 't', 'Z', 'X']);
 
 /** Sends a signal; false when there is nobody to receive it. A process of another user counts as unreachable. */
 function send(target: number, signal: NodeJS.Signals): boolean {
@@ -93,7 +103,7 @@ export class ProcessTree {
   signal(signal: NodeJS.Signals, sessions: Set<number> = new Set([this.leader])): boolean {
     if (this.#empty) return false;
     if (signal === 'SIGKILL') {
-      const first = this.learn();
+      const first = this.#learnForGood();
       if (first !== undefined) return this.#endNamespace(first);
     }
     // The table comes first: once a parent is dead, nothing tells whose its children were.
@@ -130,13 +140,27 @@ export class ProcessTree {
    * search through every process of the machine. False when the first process is not known or does not go.
    */
   async #killNamespace(): Promise<boolean> {
-    const first = this.learn();
+    const first = this.#learnForGood();
     if (first === undefined) return false;
     for (let round = 0; round < KILL_ROUNDS; round += 1) {
       if (!this.#endNamespace(first)) return true;
       await pause(KILL_ROUND_PAUSE_MS);
     }
     return false;
+  }
+
+  /**
+   * The same as {@link learn}, for who is about to kill: a supervisor that dies while it makes the namespace leaves one that
+   * nobody supervises. Held still, it either has made the first process or never will.
+   */
+  #learnForGood(): ProcessEntry | undefined {
+    if (this.#role !== 'supervisor' || !this.#leaderAlive || this.learn() !== undefined) return this.#first;
+    send(this.leader, 'SIGSTOP');
+    for (let look = 0; look < HOLD_LOOKS; look += 1) {
+      const leader = readProcess(this.leader);
+      if (leader === undefined || STILL.has(leader.state)) break;
+    }
+    return this.learn();
   }
 
   /** True when the first process of the namespace was there to be ended. */

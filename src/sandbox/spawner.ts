@@ -61,6 +61,7 @@ class LevelSpawner implements Spawner {
       await spawnTurn();
       if (this.#disposed) throw new SallyportError('SPAWN_FAILED', 'the spawner is disposed', { errno: 'ESHUTDOWN' });
       this.#guardian.ensure();
+      if (invocation.leader === 'supervisor') this.#guardian.roomsAreMade();
       const startedAt = performance.now();
       let tree: ProcessTree | undefined;
       const registered = (pid: number): void => {

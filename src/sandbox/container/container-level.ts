@@ -1,5 +1,6 @@
 import { closeSync } from 'node:fs';
 import { SallyportError } from '../../errors/index.js';
+import { ROOM_MARK } from '../guardian.js';
 import type { Availability, Invocation, IsolationLevel } from '../level.js';
 import { argvFor } from '../rename-program.js';
 import type { Command } from '../request.js';
@@ -224,7 +225,8 @@ class BubblewrapLevel implements ContainerLevel {
     if (room.length + inner.length > BUBBLEWRAP_ARGUMENTS_MAX) throw spawnFailed(JSON.stringify(program), 'E2BIG');
     // Variables may be secrets, and the arguments of a process are for everybody to see.
     const list = namelessFile(Buffer.from(room.map((argument) => `${argument}\0`).join('')));
-    const bwrap = [tools.bwrap, '--args', handles.add(list), '--', ...inner];
+    // The mark does nothing but stand there, where the guardian finds it.
+    const bwrap = [tools.bwrap, '--unsetenv', ROOM_MARK, '--args', handles.add(list), '--', ...inner];
     const outer = group === undefined ? bwrap : [...enter(tools.sh, group, early), ...bwrap];
     const [outerFile = tools.bwrap, ...outerArgs] = outer;
     return {

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -32,6 +32,11 @@ const withFiles = (filesystem: Partial<Policy['filesystem']>): Policy => ({
 });
 const withLimits = (limits: Policy['limits'], groups?: GroupHome) =>
   containerLevel({ policy: { ...GUEST_POLICY, limits }, ...(groups === undefined ? {} : { groups }) });
+const DIST = new URL('../../../dist/sandbox/index.js', import.meta.url).href;
+/** The processes that have this word among their arguments. */
+const running = (word: string): number[] =>
+  readProcessTable().flatMap(({ pid }) => (commandLine(pid).includes(word) ? [pid] : []));
+
 /** What a process was started with, or nothing when it is gone. */
 function commandLine(pid: number): string {
   try {
@@ -272,7 +277,8 @@ describe.runIf(here.available)('a room', () => {
         .filter((name) => name.startsWith(`sallyport-${process.pid}-`)),
       folders: [tmpdir(), '/dev/shm']
         .flatMap((place) => readdirSync(place))
-        .filter((name) => /^sallyport-(proxy-|[0-9a-f]{24}$)/.test(name)),
+        // Those of this process; the nameless ones have no owner, but are gone in a moment unless they leak.
+        .filter((name) => name.startsWith(`sallyport-proxy-${process.pid}-`) || /^sallyport-[0-9a-f]{24}$/.test(name)),
       handles: readdirSync('/proc/self/fd').length,
     });
     await using spawner = createSpawner({ levels: new Map([['container', level]]) });
@@ -287,7 +293,7 @@ describe.runIf(here.available)('a room', () => {
     const pids: number[] = [];
     for (let round = 0; round < 10; round += 1) pids.push(...(await Promise.all(Array.from({ length: 10 }, once))));
     expect(await gone(pids)).toBe(true);
-    expect(traces()).toEqual(before);
+    await expect.poll(traces).toEqual(before);
     const table = readProcessTable().map((entry) => entry.ppid);
     expect(table.filter((parent) => pids.includes(parent))).toEqual([]);
   });
@@ -298,21 +304,50 @@ describe.runIf(here.available)('a room', () => {
       shell('setsid sleep 4711.5 & setsid sh -c "sleep 4711.5 & wait" & echo ready; wait', { level: 'container' }),
     );
     await shows(child.outputs[0], 'ready');
-    const sleepers = (): string[] =>
-      readProcessTable().flatMap(({ pid }) => {
-        const command = commandLine(pid);
-        return command.includes('4711.5') ? [command] : [];
-      });
-    await expect.poll(() => sleepers().length).toBeGreaterThan(2);
+    await expect.poll(() => running('4711.5').length).toBeGreaterThan(2);
     await child.terminate();
-    expect(sleepers()).toEqual([]);
+    expect(running('4711.5')).toEqual([]);
     expect(child.vacated).toBe(true);
+  });
+
+  test('leaves nothing when it is ended while it is being made', async () => {
+    await using spawner = createSpawner({ levels: new Map([['container', level]]) });
+    const name = `4712.${process.pid}`;
+    for (let round = 0; round < 10; round += 1) {
+      const rooms = await Promise.all(
+        Array.from({ length: 4 }, () => spawner.spawn(shell(`sleep ${name}`, { level: 'container' }))),
+      );
+      await Promise.all(rooms.map((room) => room.terminate()));
+    }
+    expect(running(name)).toEqual([]);
+  });
+
+  test('leaves nothing when the program that makes it is killed meanwhile', { timeout: 60_000 }, async () => {
+    const name = `4713.${process.pid}`;
+    const script = `
+      import { containerLevel, createSpawner, GUEST_POLICY } from ${JSON.stringify(DIST)};
+      const spawner = createSpawner({ levels: new Map([['container', containerLevel({ policy: GUEST_POLICY })]]) });
+      const request = { argv: ['sleep', '${name}'], env: { PATH: '/usr/bin:/bin' }, cwd: '/', stdio: { kind: 'pipes', stdin: 'null' }, level: 'container' };
+      const make = async () => { for (;;) await spawner.spawn(request); };
+      void make(); void make(); void make();
+      setTimeout(() => console.log('at it'), 150);`;
+    for (let round = 0; round < 5; round += 1) {
+      const program = spawn(process.execPath, ['--input-type=module', '-e', script], { env: { PATH } });
+      await new Promise((resolve) => program.stdout.once('data', resolve));
+      await new Promise((resolve) => setTimeout(resolve, 23 * round));
+      expect(running(name).length).toBeGreaterThan(0);
+      program.kill('SIGKILL');
+      await expect.poll(() => running(name), { timeout: 10_000, interval: 100 }).toEqual([]);
+    }
+    // Nobody comes later either.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(running(name)).toEqual([]);
   });
 
   test('works for an ordinary user as well', () => {
     // Whoever runs these tests as root tries it as somebody else; an ordinary user has tried it all along.
     const script = `
-      import { containerLevel, createSpawner, GUEST_POLICY } from ${JSON.stringify(new URL('../../../dist/sandbox/index.js', import.meta.url).href)};
+      import { containerLevel, createSpawner, GUEST_POLICY } from ${JSON.stringify(DIST)};
       const level = containerLevel({ policy: GUEST_POLICY });
       const spawner = createSpawner({ levels: new Map([['container', level]]) });
       const child = await spawner.spawn({ argv: ['sh', '-c', 'id -u; cat /proc/1/environ /etc/shadow; exit 4'], env: { PATH: '/usr/bin:/bin' }, cwd: '/', stdio: { kind: 'pipes', stdin: 'null' }, level: 'container' });
