@@ -87,7 +87,7 @@ if (given.replay !== undefined) {
   if (given.frames !== undefined) args.push('--frames', given.frames);
   process.exitCode = await fuzzAll(targets, args, wholeNumber('jobs', given.jobs));
 } else {
-  process.exitCode = await fuzz({
+  const code = await fuzz({
     name: targets[0],
     target: await load(targets[0]),
     seed,
@@ -95,4 +95,6 @@ if (given.replay !== undefined) {
     frames: given.frames === undefined ? Number.POSITIVE_INFINITY : wholeNumber('frames', given.frames),
     maxFindings,
   });
+  // Whatever a finding left running is ended with this process, which must not wait for it.
+  process.exit(code);
 }
