@@ -7,7 +7,7 @@ export default defineConfig({
     hookTimeout: 20_000,
     // What is polled for is an event without a listener; how soon it comes is the machine's business.
     expect: { poll: { timeout: 10_000 } },
-    // Two cores, and many tests start processes of their own: more files at once only makes them wait for each other.
-    maxWorkers: 2,
+    // Two cores, and many tests wait for processes of their own: one file more than cores uses the pauses, and more only get in each other's way.
+    maxWorkers: 3,
   },
 });

@@ -23,7 +23,7 @@ const STEPS = [
 ];
 /** Started together: each waits for its own children most of the time. The seeds are fixed, so that the cases are always the same. */
 const LONG_STEPS = [
-  ['fuzz', ['scripts/fuzz.mjs', '--target', 'guest,process,wasm,tool', '--time', '60s', '--seed', '1']],
+  ['fuzz', ['scripts/fuzz.mjs', '--target', 'guest,process,wasm,tool', '--time', '60s', '--jobs', '4', '--seed', '1']],
   ['soak', ['scripts/soak.mjs', '--minutes', '2', '--seed', '1', '--out', join(scratch, 'soak')]],
 ];
 
