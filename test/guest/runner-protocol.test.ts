@@ -282,7 +282,7 @@ describe('cancellation', () => {
     const from = performance.now();
     runner.send({ type: 'cancel', id });
     expect(await runner.next(byType('done', id))).toMatchObject({ ok: false, error: { code: 'timeout' } });
-    expect(performance.now() - from).toBeLessThan(4_000);
+    expect(performance.now() - from).toBeLessThan(15_000);
     expect(await finish('1')).toMatchObject({ ok: true });
   });
 

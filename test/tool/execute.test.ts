@@ -363,7 +363,7 @@ describe('tools that misbehave', () => {
     );
     const started = performance.now();
     expect(outputOf(await run('leaks'))).toBe('done');
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(performance.now() - started).toBeLessThan(15_000);
   });
 
   it('ends a tool that takes too long, after telling it', async () => {

@@ -136,6 +136,6 @@ describe('FrameDecoder', () => {
     }
     expect(received).toBe(size);
     // A few dozen milliseconds; copying everything per piece would take minutes.
-    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(performance.now() - started).toBeLessThan(15_000);
   });
 });

@@ -109,7 +109,7 @@ describe('a module that is small to send and large to deal with', () => {
       message: expect.stringMatching(message),
     });
     expect(String(error).length).toBeLessThan(1_000);
-    expect(hostMs).toBeLessThan(3_000);
+    expect(hostMs).toBeLessThan(10_000);
     expect(resident).toBeLessThan(MOST_RESIDENT);
   });
 
