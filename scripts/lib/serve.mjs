@@ -15,6 +15,7 @@ const running = new Set();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 /** Starts `sallyport <args>` and keeps what it says. `exit` resolves when it is gone. */
 export function startCommand(args, { env = {}, execArgv = [], onLine = () => {}, ...options } = {}) {
