@@ -82,6 +82,10 @@ export class Guardian {
   /** Forgets a session that has nobody left. */
   forget(pid: number): void {
     if (this.#sessions.delete(pid)) this.#tell('-', pid);
+    if (this.#sessions.size > 0 || this.#rooms === 'none') return;
+    // Without a room there is none to search for.
+    this.#rooms = 'none';
+    this.#tell('=', '');
   }
 
   #replace(): void {
