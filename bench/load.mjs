@@ -83,6 +83,8 @@ for (const [, kind, , count] of metrics.matchAll(/sallyport_executions_total\{ki
 await commands.close();
 const children = descendants(pid);
 const { code } = await stopCommand(server);
+// The guardian ends last, a moment after the server.
+await new Promise((resolve) => setTimeout(resolve, 2_000));
 const table = processTable();
 const left = children.filter((child) => table.has(child));
 await registry.close();

@@ -7,6 +7,8 @@ import { descendants, processTable, rssMiB } from '../lib/process-table.mjs';
 import { ROOT, startServer, stopCommand } from '../lib/serve.mjs';
 import { HANG_MS, hold, MAX_TARGET_GROWTH_MIB } from './oracles.mjs';
 
+/** How long the end of a server may take to reach all of its processes. */
+const GUARDIAN_MS = 10_000;
 /** Lines of a crash. What a server says about its clients is its own business. */
 const CRASH = /^\s+at \S|^\w*Error\b|^node:internal|^Node\.js v|[Uu]nhandled|[Uu]ncaught/m;
 
@@ -28,13 +30,23 @@ export function watchServer(server) {
     async end() {
       const children = descendants(child.pid);
       const { code } = await stopCommand(server, 40_000);
-      const table = processTable();
-      const left = children.filter((pid) => table.has(pid));
+      const left = await stillThere(children);
       hold(code === 0, `the server ended with ${code} after SIGTERM`);
       hold(left.length === 0, `${left.length} processes are left`);
       return `the server took ${Math.round(before)} MiB at first and ${Math.round(peak)} MiB at most; nothing was left`;
     },
   };
+}
+
+/** Who of them is left when the guardian has had its time: it ends last, after a look for rooms that nobody supervises. */
+async function stillThere(pids) {
+  const deadline = performance.now() + GUARDIAN_MS;
+  for (;;) {
+    const table = processTable();
+    const left = pids.filter((pid) => table.has(pid));
+    if (left.length === 0 || performance.now() > deadline) return left;
+    await delay(50);
+  }
 }
 
 /** Starts `sallyport serve` with a configuration, to be fuzzed. `close` ends it. */
