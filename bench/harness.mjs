@@ -12,11 +12,15 @@
 //   warmup      rounds that are not counted (default 3)
 //   bytes       bytes that one call moves: adds MB/s
 //   operations  operations that one call stands for (default 1), for sides that do many in one go
+//   settleMs    rest before each measurement (default 0). A round trip to another process takes several times as long when
+//               that process is on another core, and the kernel leaves it there while the cores are busy: without a rest,
+//               where one side ran decides where the next one runs. From rest, all sides start alike.
 // A ratio is how many times faster a side is than the baseline; it is taken within each round, and reported as the
 // median with the middle half of the rounds (its spread), because single timings on a shared machine say little.
 //
 // report() prints everything: a table for people, or JSON with --json. A progress line shows on a terminal only.
 import { cpus } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
 
 const results = [];
 const asJson = process.argv.includes('--json');
@@ -31,13 +35,14 @@ export function machine() {
 /** Measures sides against each other. Words on the command line pick the titles that contain one of them. */
 export async function bench(title, options) {
   if (only.length > 0 && !only.some((word) => title.includes(word))) return undefined;
-  const { sides, iterations = 1_000, rounds = 30, warmup = 3, bytes, operations = 1 } = options;
+  const { sides, iterations = 1_000, rounds = 30, warmup = 3, bytes, operations = 1, settleMs = 0 } = options;
   const names = Object.keys(sides);
   const samples = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = -warmup; round < rounds; round += 1) {
     progress(`${title}: ${round < 0 ? 'warm-up' : `round ${round + 1} of ${rounds}`}`);
     for (let turn = 0; turn < names.length; turn += 1) {
       const name = names[(turn + round + warmup) % names.length];
+      if (settleMs > 0) await setTimeout(settleMs);
       const nanoseconds = await measure(sides[name], iterations);
       if (round >= 0) samples[name].push(nanoseconds / iterations / operations);
     }

@@ -43,6 +43,8 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
   #releaseDrained: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #reading = false;
+  /** What is sent while a chunk is taken in leaves together when all of it is: answers that come at once need no turn. */
+  #receiving = false;
   #broken = false;
   #transferred = 0;
   /** Resolves with the first frame: until then nothing says that the guest works at all. */
@@ -95,7 +97,7 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
         limit: this.#limits.backlogBytes,
       });
     }
-    if (this.#outgoing.length === 0 && !this.#writing) queueMicrotask(this.#flush);
+    if (this.#outgoing.length === 0 && !this.#writing && !this.#receiving) queueMicrotask(this.#flush);
     this.#outgoing.push(frame);
     this.#waiting = waiting + size;
     if (this.#waiting < SEND_HIGH_WATER_BYTES) return;
@@ -165,12 +167,16 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
 
   #receive(chunk: Buffer): void {
     if (this.#inbox.closeReason !== undefined) return;
+    this.#receiving = true;
     try {
       this.#decoder.push(chunk, this.#decode);
     } catch (error) {
       const reason = error instanceof Error ? error : new Error(String(error));
       this.#finish({ kind: 'error', message: reason.message, error: reason });
       return;
+    } finally {
+      this.#receiving = false;
+      if (this.#outgoing.length > 0) this.#flush();
     }
     if (this.#timer === undefined && this.#decoder.pending) this.#watch();
   }
