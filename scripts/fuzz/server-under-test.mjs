@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { descendants, processTable, rssMiB } from '../lib/process-table.mjs';
+import { descendants, leftAfter, rssMiB } from '../lib/process-table.mjs';
 import { ROOT, startServer, stopCommand } from '../lib/serve.mjs';
 import { HANG_MS, hold, MAX_TARGET_GROWTH_MIB } from './oracles.mjs';
 
@@ -30,23 +30,12 @@ export function watchServer(server) {
     async end() {
       const children = descendants(child.pid);
       const { code } = await stopCommand(server, 40_000);
-      const left = await stillThere(children);
+      const left = await leftAfter(children, GUARDIAN_MS);
       hold(code === 0, `the server ended with ${code} after SIGTERM`);
       hold(left.length === 0, `${left.length} processes are left`);
       return `the server took ${Math.round(before)} MiB at first and ${Math.round(peak)} MiB at most; nothing was left`;
     },
   };
-}
-
-/** Who of them is left when the guardian has had its time: it ends last, after a look for rooms that nobody supervises. */
-async function stillThere(pids) {
-  const deadline = performance.now() + GUARDIAN_MS;
-  for (;;) {
-    const table = processTable();
-    const left = pids.filter((pid) => table.has(pid));
-    if (left.length === 0 || performance.now() > deadline) return left;
-    await delay(50);
-  }
 }
 
 /** Starts `sallyport serve` with a configuration, to be fuzzed. `close` ends it. */

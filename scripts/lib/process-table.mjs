@@ -1,5 +1,6 @@
 // What the kernel says about processes: who descends from whom, and what they hold. Linux only.
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** Every process that is not merely waiting to be reaped, with its parent. */
 export function processTable() {
@@ -23,6 +24,17 @@ export function descendants(of) {
   const found = [of];
   for (const pid of found) for (const [child, parent] of parents) if (parent === pid) found.push(child);
   return found.slice(1);
+}
+
+/** Who of them is there when all are gone or their time is over: a server's guardian ends last, after a look for rooms. */
+export async function leftAfter(pids, milliseconds) {
+  const deadline = performance.now() + milliseconds;
+  for (;;) {
+    const table = processTable();
+    const left = pids.filter((pid) => table.has(pid));
+    if (left.length === 0 || performance.now() > deadline) return left;
+    await delay(50);
+  }
 }
 
 /** Resident memory in MiB; 0 for a process that is gone. */

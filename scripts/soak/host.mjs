@@ -3,9 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { descendants, handleCount, processTable, rssMiB } from '../lib/process-table.mjs';
+import { descendants, handleCount, leftAfter, rssMiB } from '../lib/process-table.mjs';
 import { ROOT, startServer, stopCommand } from '../lib/serve.mjs';
 
 const CLOCK = pathToFileURL(fileURLToPath(new URL('./clock.mjs', import.meta.url))).href;
@@ -87,7 +86,7 @@ export class Host {
     await this.#server.exit;
     this.audit.lostWithServer += this.#open.size;
     this.#open.clear();
-    const left = await gone(children);
+    const left = await leftAfter(children, ORPHANS_MS);
     if (left.length > 0) this.problems.push(`${left.length} processes outlived a killed server`);
     this.restarts += 1;
     await this.start();
@@ -97,7 +96,7 @@ export class Host {
     const children = descendants(this.pid);
     this.#expected = true;
     const { code, signal } = await stopCommand(this.#server, 40_000);
-    const left = await gone(children);
+    const left = await leftAfter(children, ORPHANS_MS);
     if (code !== 0) this.problems.push(`the server ended with ${code ?? signal} after SIGTERM`);
     if (left.length > 0) this.problems.push(`${left.length} processes outlived the server`);
     if (this.#open.size > 0) this.problems.push(`${this.#open.size} executions began and never ended in the log`);
@@ -131,16 +130,6 @@ export class Host {
       if (durationMs < 0) this.audit.negativeDurations += 1;
       if (this.#open.delete(executionId)) this.audit.ended += 1;
     }
-  }
-}
-
-async function gone(pids) {
-  const deadline = performance.now() + ORPHANS_MS;
-  for (;;) {
-    const table = processTable();
-    const left = pids.filter((pid) => table.has(pid));
-    if (left.length === 0 || performance.now() > deadline) return left;
-    await delay(50);
   }
 }
 

@@ -3,6 +3,7 @@ export { acceptsEvents, beginEventStream, eventText, HEARTBEAT } from './event-s
 export type { FrameTransportLimits, FrameTransportOptions } from './frame-transport.js';
 export { frameTransport } from './frame-transport.js';
 export { FRAME_HEADER_BYTES, FRAME_VERSION, FrameDecoder } from './frames.js';
+export { Gate } from './gate.js';
 export { type AnswerEnd, clientPresence, whenAnswered } from './http-answer.js';
 export { Inbox, type InboxFlow } from './inbox.js';
 export { DEFAULT_JSON_BUDGET, decodeJson, type JsonBudget, parseJson } from './json.js';
@@ -51,6 +52,7 @@ export {
 } from './ndjson.js';
 export { type PortLike, type PortTransportOptions, portTransport } from './port-transport.js';
 export { printable } from './printable.js';
+export { peerBacklog, transportClosed } from './refused-send.js';
 export { bearerOf, hostNameOf, isLoopbackName, sameDigest, secretDigest } from './request-identity.js';
 export { type Clock, REAL_CLOCK, type StreamTransportOptions, streamTransport } from './stream-transport.js';
 export type { CloseReason, Transport, Unsubscribe } from './transport.js';

@@ -1,6 +1,7 @@
-import { SallyportError } from '../errors/index.js';
+import { Gate } from './gate.js';
 import { Inbox } from './inbox.js';
 import { PAIR_WINDOW_MESSAGES } from './limits.js';
+import { transportClosed } from './refused-send.js';
 import type { CloseReason, Transport, Unsubscribe } from './transport.js';
 
 /**
@@ -19,18 +20,17 @@ class MemoryEnd<In, Out> implements Transport<In, Out> {
   peer!: MemoryEnd<Out, In>;
   readonly #inbox = new Inbox<In>({
     pause: () => {},
-    resume: () => this.#release(),
+    resume: () => this.#space.open(),
     fail: (error) => {
       this.#finish({ kind: 'error', message: error.message, error });
       this.peer.#finish({ kind: 'peer-closed', message: 'the peer failed' });
     },
   });
-  #space: Promise<void> | undefined;
-  #releaseSpace: (() => void) | undefined;
+  readonly #space = new Gate();
 
   send(message: Out): void | Promise<void> {
     const closed = this.#inbox.closeReason;
-    if (closed) throw new SallyportError('WIRE_CLOSED', `the transport is closed: ${closed.message}`);
+    if (closed) throw transportClosed(closed.message);
     return this.peer.#accept(message);
   }
 
@@ -51,7 +51,7 @@ class MemoryEnd<In, Out> implements Transport<In, Out> {
 
   terminate(): void {
     this.#inbox.abort({ kind: 'terminated', message: 'terminated by this side' });
-    this.#release();
+    this.#space.open();
     queueMicrotask(() => this.peer.#finish({ kind: 'peer-closed', message: 'the peer terminated the transport' }));
   }
 
@@ -59,20 +59,11 @@ class MemoryEnd<In, Out> implements Transport<In, Out> {
     // A turn later, as with every other transport, so that a sender is never re-entered.
     queueMicrotask(() => this.#inbox.push(message));
     if (this.#inbox.waiting < PAIR_WINDOW_MESSAGES) return;
-    this.#space ??= new Promise((resolve) => {
-      this.#releaseSpace = resolve;
-    });
-    return this.#space;
+    return this.#space.wait();
   }
 
   #finish(reason: CloseReason): void {
     this.#inbox.finish(reason);
-    this.#release();
-  }
-
-  #release(): void {
-    this.#releaseSpace?.();
-    this.#releaseSpace = undefined;
-    this.#space = undefined;
+    this.#space.open();
   }
 }

@@ -1,6 +1,7 @@
-import { SallyportError } from '../errors/index.js';
+import { Gate } from './gate.js';
 import { Inbox } from './inbox.js';
 import { PORT_ACK_EVERY, PORT_WINDOW_MESSAGES } from './limits.js';
+import { transportClosed } from './refused-send.js';
 import type { CloseReason, Transport, Unsubscribe } from './transport.js';
 
 /** What a `MessagePort`, a `Worker` and a worker's `parentPort` have in common. */
@@ -34,8 +35,7 @@ class PortTransport<In extends object, Out extends object> implements Transport<
   readonly #inbox: Inbox<In>;
   #unacknowledged = 0;
   #received = 0;
-  #space: Promise<void> | undefined;
-  #releaseSpace: (() => void) | undefined;
+  readonly #space = new Gate();
 
   constructor(port: PortLike, options: PortTransportOptions) {
     this.#port = port;
@@ -58,14 +58,11 @@ class PortTransport<In extends object, Out extends object> implements Transport<
 
   send(message: Out): void | Promise<void> {
     const closed = this.#inbox.closeReason;
-    if (closed) throw new SallyportError('WIRE_CLOSED', `the transport is closed: ${closed.message}`);
+    if (closed) throw transportClosed(closed.message);
     this.#port.postMessage(message);
     this.#unacknowledged += 1;
     if (this.#unacknowledged < PORT_WINDOW_MESSAGES) return;
-    this.#space ??= new Promise((resolve) => {
-      this.#releaseSpace = resolve;
-    });
-    return this.#space;
+    return this.#space.wait();
   }
 
   onMessage(handler: (message: In) => void | Promise<void>): Unsubscribe {
@@ -93,7 +90,7 @@ class PortTransport<In extends object, Out extends object> implements Transport<
   readonly #onMessage = (message: unknown): void => {
     if (typeof message === 'number') {
       this.#unacknowledged -= message;
-      if (this.#unacknowledged < PORT_WINDOW_MESSAGES) this.#release();
+      if (this.#unacknowledged < PORT_WINDOW_MESSAGES) this.#space.open();
       return;
     }
     this.#received += 1;
@@ -121,17 +118,11 @@ class PortTransport<In extends object, Out extends object> implements Transport<
   }
 
   #detach(): void {
-    this.#release();
+    this.#space.open();
     this.#port.off('message', this.#onMessage);
     this.#port.off('close', this.#onPortClose);
     this.#port.off('exit', this.#onExit);
     this.#port.off('messageerror', this.#onError);
     // The error listener stays: an error that comes after the end must not become an uncaught one.
-  }
-
-  #release(): void {
-    this.#releaseSpace?.();
-    this.#releaseSpace = undefined;
-    this.#space = undefined;
   }
 }

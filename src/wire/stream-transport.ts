@@ -1,8 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 import { SallyportError } from '../errors/index.js';
+import { Gate } from './gate.js';
 import { Inbox } from './inbox.js';
 import { LAST_WORDS_MS, MAX_BACKLOG_BYTES } from './limits.js';
 import type { MessageDecoder } from './message-decoder.js';
+import { peerBacklog, transportClosed } from './refused-send.js';
 import type { CloseReason, Transport, Unsubscribe } from './transport.js';
 
 /** The clock that timers of a transport run on. Handed in, so that tests need no waiting. */
@@ -62,8 +64,7 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
   readonly #maxBacklog: number;
   #outgoing: (Uint8Array | string)[] = [];
   #outgoingBytes = 0;
-  #drained: Promise<void> | undefined;
-  #releaseDrained: (() => void) | undefined;
+  readonly #space = new Gate();
   #broken: Error | undefined;
   #reading = false;
   #timer: unknown;
@@ -101,16 +102,11 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
 
   send(message: Out): void | Promise<void> {
     const closed = this.#inbox.closeReason?.message ?? this.#broken?.message;
-    if (closed !== undefined) throw new SallyportError('WIRE_CLOSED', `the transport is closed: ${closed}`);
+    if (closed !== undefined) throw transportClosed(closed);
     const encoded = this.#options.encode(message);
     const size = typeof encoded === 'string' ? Buffer.byteLength(encoded) : encoded.byteLength;
     const waiting = this.#outgoingBytes + this.#options.writable.writableLength;
-    if (waiting > 0 && waiting + size > this.#maxBacklog) {
-      throw new SallyportError('WIRE_BACKLOG', `the peer does not read: ${waiting} bytes wait to be sent`, {
-        waiting,
-        limit: this.#maxBacklog,
-      });
-    }
+    if (waiting > 0 && waiting + size > this.#maxBacklog) throw peerBacklog(waiting, this.#maxBacklog);
     const atOnce = this.#options.flush === 'message';
     if (this.#outgoing.length === 0 && !atOnce) queueMicrotask(this.#flush);
     this.#outgoing.push(encoded);
@@ -119,10 +115,7 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
       this.#flush();
       if (!this.#options.writable.writableNeedDrain) return;
     } else if (waiting + size < this.#options.writable.writableHighWaterMark) return;
-    this.#drained ??= new Promise((resolve) => {
-      this.#releaseDrained = resolve;
-    });
-    return this.#drained;
+    return this.#space.wait();
   }
 
   onMessage(handler: (message: In) => void | Promise<void>): Unsubscribe {
@@ -144,7 +137,7 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
   terminate(): void {
     this.#inbox.abort({ kind: 'terminated', message: 'terminated by this side' });
     this.#stopTimer();
-    this.#release();
+    this.#space.open();
     this.#destroy();
     this.#options.onTerminate?.();
   }
@@ -164,7 +157,7 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
   };
 
   readonly #onDrain = (): void => {
-    if (this.#outgoingBytes === 0) this.#release();
+    if (this.#outgoingBytes === 0) this.#space.open();
   };
 
   readonly #onData = (chunk: Uint8Array): void => {
@@ -198,7 +191,7 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
   readonly #onBroken = (error: Error): void => {
     if (this.#inbox.closeReason || this.#broken) return;
     this.#broken = error;
-    this.#release();
+    this.#space.open();
     this.#stopTimer();
     this.#timer = this.#clock.setTimeout(() => this.#fail(error), LAST_WORDS_MS);
   };
@@ -226,7 +219,7 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
 
   #finish(reason: CloseReason): void {
     this.#stopTimer();
-    this.#release();
+    this.#space.open();
     this.#inbox.finish(reason);
     this.#options.writable.end();
   }
@@ -239,12 +232,6 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
   #destroy(): void {
     this.#options.writable.destroy();
     this.#options.readable.destroy();
-  }
-
-  #release(): void {
-    this.#releaseDrained?.();
-    this.#releaseDrained = undefined;
-    this.#drained = undefined;
   }
 }
 

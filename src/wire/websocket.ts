@@ -1,6 +1,7 @@
 import { WebSocket } from 'ws';
 import { SallyportError } from '../errors/index.js';
 import { EncodedJson } from './encoded-json.js';
+import { Gate } from './gate.js';
 import { Inbox } from './inbox.js';
 import { decodeJson } from './json.js';
 import {
@@ -12,6 +13,7 @@ import {
 } from './limits.js';
 import { decodeJsonMessage, type JsonMessageOptions } from './ndjson.js';
 import { printable } from './printable.js';
+import { peerBacklog, transportClosed } from './refused-send.js';
 import type { CloseReason, Transport, Unsubscribe } from './transport.js';
 
 /** Options for every `WebSocketServer` and client of ours: bounded, uncompressed, and no queue of unread fragments. */
@@ -67,8 +69,7 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
   readonly #frames: { readonly binary: boolean };
   readonly #maxBacklog: number;
   readonly #inbox: Inbox<In>;
-  #space: Promise<void> | undefined;
-  #releaseSpace: (() => void) | undefined;
+  readonly #space = new Gate();
 
   constructor(
     socket: WebSocket,
@@ -98,20 +99,12 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
 
   send(message: Out): void | Promise<void> {
     const closed = this.#inbox.closeReason;
-    if (closed) throw new SallyportError('WIRE_CLOSED', `the transport is closed: ${closed.message}`);
+    if (closed) throw transportClosed(closed.message);
     const waiting = this.#socket.bufferedAmount;
-    if (waiting > this.#maxBacklog) {
-      throw new SallyportError('WIRE_BACKLOG', `the peer does not read: ${waiting} bytes wait to be sent`, {
-        waiting,
-        limit: this.#maxBacklog,
-      });
-    }
+    if (waiting > this.#maxBacklog) throw peerBacklog(waiting, this.#maxBacklog);
     this.#socket.send(this.#encode(message), this.#frames, this.#onSent);
     if (this.#socket.bufferedAmount < SEND_HIGH_WATER_BYTES) return;
-    this.#space ??= new Promise((resolve) => {
-      this.#releaseSpace = resolve;
-    });
-    return this.#space;
+    return this.#space.wait();
   }
 
   onMessage(handler: (message: In) => void | Promise<void>): Unsubscribe {
@@ -130,7 +123,7 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
 
   terminate(): void {
     this.#inbox.abort({ kind: 'terminated', message: 'terminated by this side' });
-    this.#release();
+    this.#space.open();
     this.#socket.terminate();
   }
 
@@ -146,7 +139,7 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
   };
 
   readonly #onSent = (): void => {
-    if (this.#socket.bufferedAmount < SEND_HIGH_WATER_BYTES) this.#release();
+    if (this.#socket.bufferedAmount < SEND_HIGH_WATER_BYTES) this.#space.open();
   };
 
   readonly #onClose = (code: number, reason: Buffer): void => {
@@ -176,13 +169,7 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
 
   #end(reason: CloseReason): void {
     this.#inbox.finish(reason);
-    this.#release();
-  }
-
-  #release(): void {
-    this.#releaseSpace?.();
-    this.#releaseSpace = undefined;
-    this.#space = undefined;
+    this.#space.open();
   }
 }
 

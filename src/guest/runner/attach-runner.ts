@@ -11,11 +11,10 @@ import {
   type ExecuteMessage,
   type ExecutorRuntimeOptions,
   isExecuteErrorCode,
-  parseHostMessage,
-  type RunnerMessage,
   type ToolCallMessage,
 } from '../messages.js';
 import { TIMED_OUT } from './execution.js';
+import { HostLink } from './host-link.js';
 
 export interface RunnerOptions {
   /** Where guests run: `thread` (the default), `process`, `container` or `inline`. */
@@ -114,7 +113,7 @@ interface Active {
  */
 class RunnerFront implements AttachedRunner {
   readonly closed: Promise<void>;
-  readonly #transport: Transport<unknown, RunnerMessage>;
+  readonly #host: HostLink;
   readonly #shells: RunnerShells;
   readonly #maxCodeBytes: number;
   readonly #onExecution: RunnerOptions['onExecution'];
@@ -124,7 +123,7 @@ class RunnerFront implements AttachedRunner {
   #alone = false;
 
   constructor(transport: Transport<unknown, unknown>, options: RunnerOptions) {
-    this.#transport = transport;
+    this.#host = new HostLink(transport);
     this.#maxCodeBytes = options.maxCodeBytes ?? DEFAULT_MAX_CODE_BYTES;
     this.#onExecution = options.onExecution;
     const { shells, isolation, spawner } = options;
@@ -151,7 +150,7 @@ class RunnerFront implements AttachedRunner {
   }
 
   async dispose(): Promise<void> {
-    this.#transport.close('the runner is disposed');
+    this.#host.close('the runner is disposed');
     await this.closed;
   }
 
@@ -160,13 +159,8 @@ class RunnerFront implements AttachedRunner {
   }
 
   #onMessage(value: unknown): void {
-    const parsed = parseHostMessage(value);
-    if (!parsed.ok) {
-      if (parsed.id === undefined) this.#transport.close(parsed.reason);
-      else this.#refuse(parsed.id, 'validation_error', parsed.reason);
-      return;
-    }
-    const { message } = parsed;
+    const message = this.#host.read(value);
+    if (message === undefined) return;
     switch (message.type) {
       case 'execute':
         return this.#execute(message);
@@ -193,16 +187,16 @@ class RunnerFront implements AttachedRunner {
     const bytes = Buffer.byteLength(message.code);
     if (bytes > this.#maxCodeBytes) {
       const reason = `execute.code has ${bytes} bytes, more than the limit of ${this.#maxCodeBytes}`;
-      return this.#refuse(message.id, 'validation_error', reason);
+      return this.#host.refuse(message.id, 'validation_error', reason);
     }
-    if (this.#active) return this.#refuse(message.id, 'internal_error', 'another execution is active on this session');
+    if (this.#active) return this.#host.refuseSecond(message.id);
     const active: Active = { id: message.id, abort: new AbortController(), calls: new Map() };
     const verdict = this.#onExecution?.({
       id: message.id,
       options: message.options,
       cancel: () => active.abort.abort(),
     });
-    if (verdict?.accept === false) return this.#refuse(message.id, 'internal_error', verdict.reason);
+    if (verdict?.accept === false) return this.#host.refuse(message.id, 'internal_error', verdict.reason);
     this.#active = active;
     this.#running = this.#run(message, active, verdict?.onEvent ?? (() => {}));
   }
@@ -220,8 +214,9 @@ class RunnerFront implements AttachedRunner {
         signal: active.abort.signal,
         dispatch: (call) => this.#forward(call, active),
         onEvent: (event) => {
-          if (event.type === 'started') this.#send({ type: 'started', id });
-          if (event.type === 'log' && options.streamLogs === true) this.#send({ type: 'log', id, line: event.line });
+          if (event.type === 'started') this.#host.send({ type: 'started', id });
+          if (event.type === 'log' && options.streamLogs === true)
+            this.#host.send({ type: 'log', id, line: event.line });
           if (event.type !== 'done') watch(event);
         },
       });
@@ -233,7 +228,7 @@ class RunnerFront implements AttachedRunner {
     }
     this.#active = undefined;
     watch({ type: 'done', executionId: id, result });
-    this.#send({ type: 'done', id, ...result });
+    this.#host.send({ type: 'done', id, ...result });
   }
 
   /** Asks the far host. Call ids are ours, so that none is used twice however often a shell is replaced. */
@@ -242,21 +237,8 @@ class RunnerFront implements AttachedRunner {
       this.#calls += 1;
       const callId = `call-${this.#calls}`;
       active.calls.set(callId, resolve);
-      this.#send({ ...call, callId });
+      this.#host.send({ ...call, callId });
       if (this.#alone) active.abort.abort();
     });
-  }
-
-  #refuse(id: string, code: 'validation_error' | 'internal_error', message: string): void {
-    this.#send({ type: 'done', id, ok: false, durationMs: 0, logs: [], error: { code, message } });
-  }
-
-  #send(message: RunnerMessage): void {
-    try {
-      const sent = this.#transport.send(message);
-      if (sent instanceof Promise) sent.catch(() => {});
-    } catch (error) {
-      this.#transport.close(error instanceof Error ? error.message : String(error));
-    }
   }
 }

@@ -1,8 +1,9 @@
 import type { Transport } from '../../wire/index.js';
 import { GuestVm } from '../engine/guest-vm.js';
 import type { EngineModules } from '../engine/modules.js';
-import { type HostMessage, parseHostMessage, type RunnerMessage } from '../messages.js';
+import type { HostMessage, RunnerMessage } from '../messages.js';
 import { Execution, type ExecutionWorld } from './execution.js';
+import { HostLink } from './host-link.js';
 
 export interface RunnerCoreOptions {
   readonly modules: EngineModules;
@@ -22,7 +23,7 @@ export interface RunnerCoreOptions {
  *     any ──message that is none──▶ closed, with the reason
  */
 export class RunnerCore {
-  readonly #transport: Transport<unknown, RunnerMessage>;
+  readonly #host: HostLink;
   readonly #options: RunnerCoreOptions;
   readonly #world: ExecutionWorld;
   #vm: GuestVm | undefined;
@@ -32,7 +33,7 @@ export class RunnerCore {
   #closed = false;
 
   constructor(transport: Transport<unknown, RunnerMessage>, options: RunnerCoreOptions) {
-    this.#transport = transport;
+    this.#host = new HostLink(transport);
     this.#options = options;
     this.#world = {
       now: options.now ?? (() => performance.now()),
@@ -40,7 +41,10 @@ export class RunnerCore {
       clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
       aborted: options.aborted ?? (() => false),
       nextCallId: () => `call-${++this.#calls}`,
-      emit: (message) => this.#send(message),
+      emit: (message) => {
+        if (message.type === 'done') queueMicrotask(() => this.#afterwards());
+        this.#host.send(message);
+      },
     };
     transport.onMessage((value) => this.#onMessage(value));
     transport.onClose(() => this.dispose());
@@ -70,13 +74,8 @@ export class RunnerCore {
   }
 
   #onMessage(value: unknown): void | Promise<void> {
-    const parsed = parseHostMessage(value);
-    if (!parsed.ok) {
-      if (parsed.id === undefined) this.#transport.close(parsed.reason);
-      else this.#refuse(parsed.id, 'validation_error', parsed.reason);
-      return;
-    }
-    const { message } = parsed;
+    const message = this.#host.read(value);
+    if (message === undefined) return;
     switch (message.type) {
       case 'execute':
         return this.#execute(message);
@@ -92,7 +91,7 @@ export class RunnerCore {
 
   #execute(message: Extract<HostMessage, { type: 'execute' }>): void | Promise<void> {
     if (this.#active) {
-      this.#refuse(message.id, 'internal_error', 'another execution is active on this session');
+      this.#host.refuseSecond(message.id);
       return;
     }
     // Without an engine the next messages wait: a cancel must find the execution it is for.
@@ -118,19 +117,5 @@ export class RunnerCore {
     this.#vm = undefined;
     // The next execution tries again, and fails with the reason.
     this.prewarm().catch(() => {});
-  }
-
-  #refuse(id: string, code: 'validation_error' | 'internal_error', message: string): void {
-    this.#send({ type: 'done', id, ok: false, durationMs: 0, logs: [], error: { code, message } });
-  }
-
-  #send(message: RunnerMessage): void {
-    if (message.type === 'done') queueMicrotask(() => this.#afterwards());
-    try {
-      const sent = this.#transport.send(message);
-      if (sent instanceof Promise) sent.catch(() => {});
-    } catch (error) {
-      this.#transport.close(error instanceof Error ? error.message : String(error));
-    }
   }
 }

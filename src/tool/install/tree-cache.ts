@@ -42,6 +42,9 @@ export interface Tree {
   decided: boolean;
 }
 
+/** What the marker of a tree tells about it. */
+type About = Pick<z.output<typeof Marker>, 'name' | 'version' | 'integrity' | 'packages' | 'bytes'>;
+
 interface Entry extends Tree {
   users: number;
   usedAt: number;
@@ -242,24 +245,7 @@ export class TreeCache implements AsyncDisposable {
       // Another server with the same cache was faster; both trees are the same.
       if ((await readMarker(folder)) === undefined) throw error;
     }
-    const now = Date.now();
-    const entry: Entry = {
-      key,
-      folder,
-      name,
-      version,
-      integrity,
-      packages,
-      bytes,
-      entry: 'load.mjs',
-      decided: false,
-      users: 0,
-      usedAt: now,
-      touchedAt: now,
-    };
-    this.#entries.set(key, entry);
-    this.#bytes += bytes;
-    return entry;
+    return this.#note(key, marker, undefined, Date.now());
   }
 
   async #scan(): Promise<void> {
@@ -273,26 +259,32 @@ export class TreeCache implements AsyncDisposable {
       }
       const usedAt = (await stat(join(folder, MARKER))).mtimeMs;
       const noted = await readFile(join(folder, 'entry'), 'utf8').catch(() => undefined);
-      const entry = noted === 'bundle.mjs' ? noted : 'load.mjs';
-      const { name, version, integrity, packages, bytes } = marker;
-      this.#entries.set(key, {
-        key,
-        folder,
-        name,
-        version,
-        integrity,
-        packages,
-        bytes,
-        entry,
-        decided: noted !== undefined,
-        users: 0,
-        usedAt,
-        touchedAt: usedAt,
-      });
-      this.#bytes += bytes;
+      this.#note(key, marker, noted, usedAt);
     }
     void sweepOwnedFolders(draftsFolder(this.#options.cacheDir), '');
     void this.#evict();
+  }
+
+  /** Takes a tree that is in its place into the books. `noted` is the entry that was found to be the best, once one was. */
+  #note(key: string, about: About, noted: string | undefined, usedAt: number): Entry {
+    const { name, version, integrity, packages, bytes } = about;
+    const entry: Entry = {
+      key,
+      folder: join(this.#trees, key),
+      name,
+      version,
+      integrity,
+      packages,
+      bytes,
+      entry: noted === 'bundle.mjs' ? noted : 'load.mjs',
+      decided: noted !== undefined,
+      users: 0,
+      usedAt,
+      touchedAt: usedAt,
+    };
+    this.#entries.set(key, entry);
+    this.#bytes += bytes;
+    return entry;
   }
 
   async #evict(): Promise<void> {

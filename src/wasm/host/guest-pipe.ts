@@ -5,9 +5,12 @@ import {
   encodeFrame,
   FRAME_HEADER_BYTES,
   FrameDecoder,
+  Gate,
   Inbox,
+  peerBacklog,
   SEND_HIGH_WATER_BYTES,
   type Transport,
+  transportClosed,
   type Unsubscribe,
 } from '../../wire/index.js';
 import { decodeMessage } from '../decode-message.js';
@@ -39,8 +42,7 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
   /** Bytes that wait here or in the write that is under way. */
   #waiting = 0;
   #writing = false;
-  #drained: Promise<void> | undefined;
-  #releaseDrained: (() => void) | undefined;
+  readonly #space = new Gate();
   #timer: NodeJS.Timeout | undefined;
   #reading = false;
   /** What is sent while a chunk is taken in leaves together when all of it is: answers that come at once need no turn. */
@@ -87,24 +89,17 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
 
   send(message: OutgoingMessage): void | Promise<void> {
     const closed = this.#inbox.closeReason;
-    if (closed !== undefined) throw new SallyportError('WIRE_CLOSED', `the transport is closed: ${closed.message}`);
+    if (closed !== undefined) throw transportClosed(closed.message);
     const frame = encodeFrame(message, this.#budget);
     const size = frame.length;
     const waiting = this.#waiting;
-    if (waiting > 0 && waiting + size > this.#limits.backlogBytes) {
-      throw new SallyportError('WIRE_BACKLOG', `the peer does not read: ${waiting} bytes wait to be sent`, {
-        waiting,
-        limit: this.#limits.backlogBytes,
-      });
-    }
+    if (waiting > 0 && waiting + size > this.#limits.backlogBytes)
+      throw peerBacklog(waiting, this.#limits.backlogBytes);
     if (this.#outgoing.length === 0 && !this.#writing && !this.#receiving) queueMicrotask(this.#flush);
     this.#outgoing.push(frame);
     this.#waiting = waiting + size;
     if (this.#waiting < SEND_HIGH_WATER_BYTES) return;
-    this.#drained ??= new Promise((resolve) => {
-      this.#releaseDrained = resolve;
-    });
-    return this.#drained;
+    return this.#space.wait();
   }
 
   onMessage(handler: (received: Received) => void | Promise<void>): Unsubscribe {
@@ -125,7 +120,7 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
     clearTimeout(this.#timer);
     this.#outgoing = [];
     this.#inbox.abort({ kind: 'terminated', message: 'terminated by this side' });
-    this.#release();
+    this.#space.open();
   }
 
   readonly #flush = (): void => {
@@ -155,14 +150,14 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
       () => {
         // The guest reads no more. Its exit, which follows, says why; what it said before is still read.
         this.#broken = true;
-        this.#release();
+        this.#space.open();
       },
     );
   };
 
   #taken(size: number): void {
     this.#waiting -= size;
-    if (this.#releaseDrained !== undefined && this.#waiting < SEND_HIGH_WATER_BYTES) this.#release();
+    if (this.#waiting < SEND_HIGH_WATER_BYTES) this.#space.open();
   }
 
   #receive(chunk: Buffer): void {
@@ -225,13 +220,7 @@ export class GuestPipe implements Transport<Received, OutgoingMessage> {
 
   #finish(reason: CloseReason): void {
     clearTimeout(this.#timer);
-    this.#release();
+    this.#space.open();
     this.#inbox.finish(reason);
-  }
-
-  #release(): void {
-    this.#releaseDrained?.();
-    this.#releaseDrained = undefined;
-    this.#drained = undefined;
   }
 }

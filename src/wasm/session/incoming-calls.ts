@@ -1,6 +1,6 @@
 import { messageOfThrown } from '../../capabilities/index.js';
 import { isSallyportError, SallyportError } from '../../errors/index.js';
-import { printable } from '../../wire/index.js';
+import { Gate, printable } from '../../wire/index.js';
 import { REMEMBERED_IDS } from '../limits.js';
 import { type FunctionCall, functionError, functionResponse, type OutgoingMessage } from '../messages.js';
 import type { Callbacks } from './callbacks.js';
@@ -24,8 +24,7 @@ export class IncomingCalls {
   readonly #present: (message: FunctionCall) => IncomingCall;
   readonly #running = new Map<string, FunctionCall>();
   readonly #recent = new RecentIds(REMEMBERED_IDS);
-  #room: Promise<void> | undefined;
-  #releaseRoom: (() => void) | undefined;
+  readonly #room = new Gate();
   #fullSince: number | undefined;
   #ended = false;
 
@@ -93,7 +92,7 @@ export class IncomingCalls {
   end(): void {
     this.#ended = true;
     this.#running.clear();
-    this.#releaseRoom?.();
+    this.#room.open();
   }
 
   /** Runs a callback. One that answers at once is never seen running, and costs no promise. */
@@ -136,10 +135,8 @@ export class IncomingCalls {
     const { id } = message;
     if (!this.#running.delete(id)) return;
     this.#recent.add(id);
-    if (this.#releaseRoom !== undefined && this.#running.size < this.#options.limits.concurrentCallbacks) {
-      this.#releaseRoom();
-      this.#releaseRoom = undefined;
-      this.#room = undefined;
+    if (this.#room.shut && this.#running.size < this.#options.limits.concurrentCallbacks) {
+      this.#room.open();
       this.#fullSince = undefined;
     }
     this.#answer(message, answer.ok ? functionResponse(id, answer.result) : functionError(id, answer.error));
@@ -162,10 +159,7 @@ export class IncomingCalls {
   #crowded(): void | Promise<void> {
     if (this.#running.size < this.#options.limits.concurrentCallbacks) return;
     this.#fullSince ??= this.#options.port.now();
-    this.#room ??= new Promise((resolve) => {
-      this.#releaseRoom = resolve;
-    });
-    return this.#room;
+    return this.#room.wait();
   }
 }
 

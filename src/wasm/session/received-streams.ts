@@ -1,5 +1,5 @@
 import { SallyportError } from '../../errors/index.js';
-import { printable, type WireValue } from '../../wire/index.js';
+import { Gate, printable, type WireValue } from '../../wire/index.js';
 import { CONTAINER_COST_BYTES, MAX_ERROR_CHARS, type WasmLimits } from '../limits.js';
 import type { QueueOwner, StreamQueue } from './stream-queue.js';
 
@@ -9,8 +9,7 @@ export class ReceivedStreams implements QueueOwner {
   readonly #now: () => number;
   readonly #open = new Map<string, StreamQueue>();
   #buffered = 0;
-  #space: Promise<void> | undefined;
-  #releaseSpace: (() => void) | undefined;
+  readonly #space = new Gate();
   #heldSince: number | undefined;
 
   constructor(limits: WasmLimits, now: () => number) {
@@ -55,10 +54,7 @@ export class ReceivedStreams implements QueueOwner {
     this.#buffered += cost;
     if (this.#buffered <= this.#limits.streamBufferBytes) return;
     this.#heldSince ??= this.#now();
-    this.#space ??= new Promise((resolve) => {
-      this.#releaseSpace = resolve;
-    });
-    return this.#space;
+    return this.#space.wait();
   }
 
   end(id: string): void {
@@ -74,14 +70,12 @@ export class ReceivedStreams implements QueueOwner {
 
   released(cost: number): void {
     this.#buffered -= cost;
-    if (this.#releaseSpace === undefined || this.#buffered > this.#limits.streamBufferBytes / 2) return;
+    if (!this.#space.shut || this.#buffered > this.#limits.streamBufferBytes / 2) return;
     this.#heldSince = undefined;
     // The time that the consumer took is not the sender's.
     const now = this.#now();
     for (const queue of this.#open.values()) queue.touchedAt = now;
-    this.#releaseSpace();
-    this.#releaseSpace = undefined;
-    this.#space = undefined;
+    this.#space.open();
   }
 
   /** Ends all with an error, and lets go of whoever waits. */
@@ -89,9 +83,7 @@ export class ReceivedStreams implements QueueOwner {
     for (const [id, queue] of this.#open) queue.fail(errorFor(id));
     this.#open.clear();
     this.#heldSince = undefined;
-    this.#releaseSpace?.();
-    this.#releaseSpace = undefined;
-    this.#space = undefined;
+    this.#space.open();
   }
 
   /** Finds a stream that has been unread or silent for too long. `others` says whether anything else waits. */
