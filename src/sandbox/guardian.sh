@@ -4,12 +4,18 @@
 #   ~PID  the leader ended and was reaped; its session may live on
 #   -PID  nobody of the session is left
 #   =MARK rooms are made, by programs with this word among their arguments
+#   /PATH this folder is to be removed, with all that is in it
+#   !PATH it is not
+#   ^PATH control groups are to be removed: all whose path begins with this
 # and acts when the input ends, which the kernel sees to even if the server was killed. Builtins only, but for
-# the pauses while rooms are searched: it works with an empty environment and on a machine that is out of processes.
+# removals and the pauses while rooms are searched: it works with an empty environment and on a machine that is out of processes.
 trap '' INT TERM HUP QUIT PIPE TSTP
 running=' '
 ended=' '
 mark=''
+newline='
+'
+removals=$newline
 
 without() { # LIST PID: sets $rest to the list without the pid
   case $1 in
@@ -39,8 +45,36 @@ end_rooms() {
   done
 }
 
+# When nobody is left who could use it.
+remove_folders() {
+  while IFS= read -r line; do
+    case $line in
+      ^*) for path in "${line#^}"*; do /bin/rmdir "$path" 2>/dev/null; done ;;
+      /?*/?*) /bin/rm -rf "$line" 2>/dev/null ;;
+    esac
+  done <<END
+$removals
+END
+}
+
+finish() {
+  end_rooms
+  remove_folders
+  exit 0
+}
+
 while IFS= read -r line; do
-  case $line in =*) mark=${line#=} && continue ;; esac
+  case $line in
+    =*) mark=${line#=} && continue ;;
+    /* | ^*) removals="$removals$line$newline" && continue ;;
+    !*)
+      case $removals in *"$newline${line#!}$newline"*)
+        removals="${removals%%"$newline${line#!}$newline"*}$newline${removals#*"$newline${line#!}$newline"}"
+        ;;
+      esac
+      continue
+      ;;
+  esac
   pid=${line#?}
   case $pid in '' | *[!0-9]*) continue ;; esac
   without "$running" "$pid"
@@ -58,10 +92,7 @@ ours=$running
 for pid in $ended; do
   [ -e "/proc/$pid" ] || ours="$ours$pid "
 done
-if [ "$ours" = ' ' ]; then
-  end_rooms
-  exit 0
-fi
+[ "$ours" = ' ' ] && finish
 
 # Descendants count too, while their parents still live to prove it: hence everybody is found before anybody is killed.
 # The rounds catch what was forked in between.
@@ -98,5 +129,4 @@ while [ "$round" -lt 20 ]; do
   [ "$alive" = 0 ] && [ "$round" -gt 1 ] && break
   doomed=' '
 done
-end_rooms
-exit 0
+finish

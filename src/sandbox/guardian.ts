@@ -7,8 +7,11 @@ import { GUARDIAN_MIN_LIFE_MS } from './limits.js';
 
 const SCRIPT = fileURLToPath(new URL('./guardian.sh', import.meta.url));
 
+/** Names things of this process. The number alone would not do: containers that share a folder each count their own. */
+export const OWN_NAME = `${process.pid}-${randomBytes(8).toString('hex')}`;
+
 /** A word by which the guardian knows the rooms of this process. It means nothing to anybody else. */
-export const ROOM_MARK = `sallyport-room-${process.pid}-${randomBytes(8).toString('hex')}`;
+export const ROOM_MARK = `sallyport-room-${OWN_NAME}`;
 
 /** What is known of a registered session: its leader runs, or has ended and may have left others behind. */
 type LeaderState = 'running' | 'ended';
@@ -21,6 +24,8 @@ type LeaderState = 'running' | 'ended';
  */
 export class Guardian {
   readonly #sessions = new Map<number, LeaderState>();
+  /** What is to be removed after a kill: lines as the guardian takes them. */
+  readonly #removals = new Set<string>();
   #rooms: 'none' | 'made' = 'none';
   #process: ChildProcess | undefined;
 
@@ -57,6 +62,7 @@ export class Guardian {
     child.unref();
     if (child.stdin !== null && 'unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref();
     if (this.#rooms === 'made') this.#tell('=', ROOM_MARK);
+    for (const line of this.#removals) this.#tell('', line);
     for (const [pid, state] of this.#sessions) this.#tell(state === 'running' ? '+' : '~', pid);
   }
 
@@ -88,6 +94,28 @@ export class Guardian {
     this.#tell('=', '');
   }
 
+  /** Has a folder be removed, with all that is in it, when this process is gone and has not done so itself. */
+  removesFolder(path: string): void {
+    this.#removes(path);
+  }
+
+  /** The folder is gone, or somebody else's by now. */
+  keepsFolder(path: string): void {
+    if (this.#removals.delete(path)) this.#tell('!', path);
+  }
+
+  /** The same for control groups, which are empty by then: all whose path begins with this. */
+  removesGroups(prefix: string): void {
+    this.#removes(`^${prefix}`);
+  }
+
+  #removes(line: string): void {
+    // A line is all that the guardian reads. A path that is more than one stays for the next start to sweep.
+    if (this.#removals.has(line) || line.includes('\n')) return;
+    this.#removals.add(line);
+    this.#tell('', line);
+  }
+
   #replace(): void {
     if (this.#sessions.size === 0) return;
     try {
@@ -97,7 +125,7 @@ export class Guardian {
     }
   }
 
-  #tell(event: '+' | '~' | '-' | '=', about: number | string): void {
+  #tell(event: '+' | '~' | '-' | '=' | '!' | '', about: number | string): void {
     this.#process?.stdin?.write(`${event}${about}\n`);
   }
 }

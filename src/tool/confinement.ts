@@ -4,12 +4,13 @@ import { SallyportError } from '../errors/index.js';
 import {
   confiningSpawner,
   type NetworkPolicy,
+  OwnedFolder,
   type PolicyRequest,
   processLevel,
   type Spawner,
+  sweepOwnedFolders,
 } from '../sandbox/index.js';
 import type { ToolExecutorOptions } from './executor-options.js';
-import { OwnedFolder, sweepOwnedFolders } from './owned-folder.js';
 import { toolRoomPolicy } from './room-policy.js';
 import { folderLodgings, type Lodgings, roomLodgings } from './run/lodging.js';
 

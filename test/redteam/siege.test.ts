@@ -49,7 +49,7 @@ async function recovered(fortress: Fortress, before: Inventory): Promise<void> {
           ...(handles > before.handles + SPARE.handles ? [`${handles} handles`] : []),
           ...(mounts > before.mounts ? [`${mounts} mounts`] : []),
           ...(megabytes > before.megabytes + SPARE.megabytes ? [`${megabytes} MB`] : []),
-          ...files.filter((file) => !before.files.includes(file) && !/^sallyport-proxy-/.test(file)),
+          ...files.filter((file) => !before.files.includes(file)),
         ];
       },
       { timeout: RECOVERY_MS, interval: 100 },

@@ -1,7 +1,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { constants } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -71,6 +72,20 @@ describe('everything that a server started is gone within two seconds', () => {
     expect(await gone(children)).toBe(true);
     expect(await gone([next])).toBe(true);
   });
+});
+
+test('it removes the folders and groups of a server that was killed, and nothing else', async () => {
+  const parent = mkdtempSync(join(tmpdir(), 'guardian '));
+  try {
+    const { server, ended, line } = fixture('folders', parent);
+    const { guardian, reused } = await line();
+    server.kill('SIGKILL');
+    await ended;
+    expect(await gone([guardian])).toBe(true);
+    expect(readdirSync(parent).sort()).toEqual([basename(reused), 'group-1-full', 'group-2-1']);
+  } finally {
+    rmSync(parent, { recursive: true });
+  }
 });
 
 test.each(['pipes', 'terminal'])('it keeps no program alive that has nothing left to do (%s)', async (stdio) => {

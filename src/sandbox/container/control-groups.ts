@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from '
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { OWN_NAME, sharedGuardian } from '../guardian.js';
 import type { Aftermath, LimitHit } from '../level.js';
 import { errnoOf } from '../resolve-program.js';
 import { CPU_ACCURACY, GROUP_REMOVAL_PAUSE_MS, GROUP_REMOVAL_TRIES, OWN_PROCESSES } from './limits.js';
@@ -52,7 +53,7 @@ export interface GroupHome {
   readonly lacking: ReadonlyMap<Controller, string>;
 }
 
-const PREFIX = 'sallyport-';
+const PREFIX = `sallyport-${OWN_NAME}-`;
 let counter = 0;
 
 function read(path: string): string | undefined {
@@ -83,7 +84,7 @@ function ownGroup(text: string, controller: string): string {
 /** Removes groups that a program before us left, which was killed before it could. */
 function sweep(folder: string): void {
   for (const name of attempt(() => readdirSync(folder)) === undefined ? readdirSync(folder) : []) {
-    const owner = /^sallyport-(\d+)-\d+$/.exec(name)?.[1];
+    const owner = /^sallyport-(\d+)-[0-9a-f]+-\d+$/.exec(name)?.[1];
     if (owner === undefined || Number(owner) === process.pid || read(`/proc/${owner}/stat`) !== undefined) continue;
     attempt(() => rmdirSync(join(folder, name)));
   }
@@ -100,7 +101,7 @@ export function findGroupHome(mount = '/sys/fs/cgroup', own = '/proc/self/cgroup
     const folder = unified ? join(mount, ownGroup(groups, '')) : join(mount, controller, ownGroup(groups, controller));
     const problem = unified && controller !== 'cpuacct' ? delegate(folder, controller) : undefined;
     counter += 1;
-    const trial = join(folder, `${PREFIX}${process.pid}-${counter}`);
+    const trial = join(folder, `${PREFIX}${counter}`);
     const errno = problem ?? attempt(() => mkdirSync(trial));
     if (errno !== undefined) {
       lacking.set(controller, `${folder}: ${errno}`);
@@ -109,8 +110,10 @@ export function findGroupHome(mount = '/sys/fs/cgroup', own = '/proc/self/cgroup
     // A group that processes cannot be moved into is of no use; one's own number would be moved for good, so only the right is looked at.
     const writable = attempt(() => writeFileSync(join(trial, 'cgroup.procs'), ''));
     attempt(() => rmdirSync(trial));
-    if (writable === undefined || writable === 'EINVAL') folders.set(controller, folder);
-    else lacking.set(controller, `${folder}: ${writable}`);
+    if (writable === undefined || writable === 'EINVAL') {
+      folders.set(controller, folder);
+      sharedGuardian().removesGroups(join(folder, PREFIX));
+    } else lacking.set(controller, `${folder}: ${writable}`);
     sweep(folder);
   }
   return { version: unified ? 2 : 1, folders, lacking };
@@ -142,7 +145,7 @@ export class ControlGroup {
   static create(home: GroupHome, limits: ResourceLimits): ControlGroup | undefined {
     if (home.folders.size === 0) return undefined;
     counter += 1;
-    const name = `${PREFIX}${process.pid}-${counter}`;
+    const name = `${PREFIX}${counter}`;
     const folders = new Map([...home.folders].map(([controller, folder]) => [controller, join(folder, name)]));
     const group = new ControlGroup(home.version === 2 ? VERSION_2 : VERSION_1, folders, limits);
     try {

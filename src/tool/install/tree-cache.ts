@@ -3,13 +3,13 @@ import { mkdirSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { OwnedFolder, sweepOwnedFolders } from '../owned-folder.js';
+import { OwnedFolder, removeTree, sweepOwnedFolders } from '../../sandbox/index.js';
 import type { ToolPolicy } from '../policy.js';
 import { draftsFolder, treesFolder } from '../room-policy.js';
 import { failureOfJob } from './failure-of-job.js';
 import type { Installer } from './installer.js';
 import type { InstalledTree, PendingScript, ResolvedPackage } from './jobs.js';
-import { removeTree, sealFolders } from './seal.js';
+import { sealFolders } from './seal.js';
 
 /** The file that says that a tree is whole. It is the last to be written, and the tree appears under its name afterwards. */
 const MARKER = 'tree.json';

@@ -1,13 +1,21 @@
 import { realpathSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SallyportError } from '../../errors/index.js';
-import { createSpawner, findProgram, type Spawner, type SpawnLimits } from '../../sandbox/index.js';
+import {
+  createSpawner,
+  findProgram,
+  OwnedFolder,
+  type Spawner,
+  type SpawnLimits,
+  sweepOwnedFolders,
+} from '../../sandbox/index.js';
 import { printable } from '../../wire/index.js';
 import { RUNTIME_OVERHEAD_BYTES, type WasmLimits } from '../limits.js';
 import { COMMON_LIMITS, type EnforcedLimits, type WasmRuntime } from './runtime.js';
 
+const FOLDER_PREFIX = 'sallyport-wasm-';
 const PROBE_TIMEOUT_MS = 10_000;
 const PROBE_OUTPUT_CHARS = 4_000;
 const WASMTIME_MINIMUM = 14;
@@ -78,7 +86,9 @@ export async function externalRuntime(
   const tool = TOOLS.find((item) => item.name === name);
   const found = findProgram(name, options.searchPath, '/');
   if (tool === undefined || !found.ok) throw unavailable(name, 'it is not on PATH');
-  const folder = await mkdtemp(join(tmpdir(), 'sallyport-wasm-'));
+  void sweepOwnedFolders(tmpdir(), FOLDER_PREFIX);
+  const owned = new OwnedFolder(tmpdir(), FOLDER_PREFIX);
+  const folder = owned.path;
   const file = join(folder, 'guest.wasm');
   try {
     await using spawner = createSpawner();
@@ -93,13 +103,13 @@ export async function externalRuntime(
       version,
       program: found.file,
       argv,
-      folder,
+      folder: owned,
       limits,
       level: options.level,
       enforces: chosen.enforces,
     });
   } catch (error) {
-    await rm(folder, { recursive: true, force: true });
+    await owned[Symbol.asyncDispose]();
     throw error;
   }
 }
@@ -109,7 +119,7 @@ interface ExternalProgram {
   readonly version: string;
   readonly program: string;
   readonly argv: readonly string[];
-  readonly folder: string;
+  readonly folder: OwnedFolder;
   readonly limits: WasmLimits;
   readonly level: string;
   readonly enforces: Pick<EnforcedLimits, 'memory' | 'tables'>;
@@ -144,19 +154,19 @@ function externalProgram({
         network: `none granted to ${name}`,
       },
     },
-    files: { read: [realpathSync(program)], write: [folder] },
+    files: { read: [realpathSync(program)], write: [folder.path] },
     async start(spawner) {
       const child = await spawner.spawn({
         argv,
         env: {},
-        cwd: folder,
+        cwd: folder.path,
         stdio: { kind: 'pipes', stdin: 'pipe' },
         level,
         limits: kernel,
       });
       return { process: child, ready: Promise.resolve(), failure: () => undefined };
     },
-    dispose: () => rm(folder, { recursive: true, force: true }),
+    dispose: () => folder[Symbol.asyncDispose](),
   };
 }
 

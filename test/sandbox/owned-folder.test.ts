@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { OwnedFolder, sweepOwnedFolders } from '../../src/tool/owned-folder.js';
-import { scratchFolder } from './helpers.js';
+import { OwnedFolder, sweepOwnedFolders } from '../../src/sandbox/owned-folder.js';
+import { scratchFolder } from '../tool/helpers.js';
 
 it('is left alone while its owner lives, and is gone with it', async () => {
   const parent = join(scratchFolder(), 'x'.repeat(150), 'y');

@@ -4,7 +4,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { removeTree } from './install/seal.js';
+import { sharedGuardian } from './guardian.js';
+import { removeTree } from './remove-tree.js';
 
 /** The socket in a folder on which its owner listens for as long as it lives. */
 const OWNER = 'owner';
@@ -22,6 +23,8 @@ function socketIn(folder: string, handle: number): string {
  * A folder of this process that others can tell is in use. A number of a process would not do: folders are shared between
  * containers that each count their own, and after a restart the server often has the same number again. Somebody who
  * answers on a socket lives, wherever that is, and the kernel closes it whatever the owner dies of.
+ *
+ * After a kill of this process the guardian removes it. Whoever comes later sweeps what is left when both were killed.
  */
 export class OwnedFolder implements AsyncDisposable {
   readonly path: string;
@@ -29,7 +32,7 @@ export class OwnedFolder implements AsyncDisposable {
   readonly #server: Server;
 
   constructor(parent: string, prefix: string) {
-    this.path = join(parent, `${prefix}${randomBytes(12).toString('hex')}`);
+    this.path = join(parent, `${prefix}${process.pid}-${randomBytes(12).toString('hex')}`);
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
     this.#handle = openSync(this.path, 'r');
     this.#server = createServer((stranger) => stranger.destroy());
@@ -37,10 +40,12 @@ export class OwnedFolder implements AsyncDisposable {
     this.#server.on('error', () => {});
     this.#server.listen(socketIn(this.path, this.#handle));
     this.#server.unref();
+    sharedGuardian().removesFolder(this.path);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await removeTree(this.path).catch(() => {});
+    sharedGuardian().keepsFolder(this.path);
     // Closing removes the socket by its name, which leads through the handle.
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
     closeSync(this.#handle);
