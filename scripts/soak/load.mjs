@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { Commands, Failed, post, runGuest, runTool, runWasm } from '../lib/boundaries.mjs';
 
-/** Nothing honest takes longer, faults included: the server's own limits end it before. */
-const GIVE_UP_MS = 60_000;
+/** Nothing honest takes longer, faults included: the server's own limits end it before, that of an install after a minute. */
+const GIVE_UP_MS = 90_000;
 const PAUSE_MS = 20;
 const ASYNC_LIMIT_MS = 120_000;
 

@@ -39,7 +39,10 @@ export function createParts(options: ToolExecutorOptions, limits: ToolLimits, po
   const { registry } = options;
   const store = new AsyncStore(join(cacheDir, 'executions.db'));
   const confinement = confine(options, cacheDir);
-  const installer = new InstallerProcess({ cacheDir, registry }, limits.installHardTimeoutMs);
+  const installer = new InstallerProcess(
+    { cacheDir, registry, registryTimeoutMs: limits.registryTimeoutMs },
+    limits.installHardTimeoutMs,
+  );
   const pool = new ChildPool({ ...confinement, warm: limits.warmChildren, heapMegabytes: limits.childHeapMegabytes });
   const runs = new ToolRuns(pool, limits);
   const { tagTtlMs, notFoundTtlMs, maxCacheBytes, maxTreePackages, maxTreeFiles, maxTreeBytes } = limits;

@@ -27,6 +27,8 @@ export interface ToolLimits {
   readonly installTimeoutMs: number;
   /** How long an install may go on in the background before it is given up. */
   readonly installHardTimeoutMs: number;
+  /** How long a registry may keep silent before it is asked again, three times at most. */
+  readonly registryTimeoutMs: number;
   /** How long import and execution may take together. The specification recommends 120 s. */
   readonly maxExecutionTimeMs: number;
   /** How long a request may take in all, queues included. The specification recommends 180 s. */
@@ -101,6 +103,7 @@ export const DEFAULT_TOOL_LIMITS: ToolLimits = {
   maxEnvVariables: 256,
   installTimeoutMs: MINUTE,
   installHardTimeoutMs: 5 * MINUTE,
+  registryTimeoutMs: 15 * SECOND,
   maxExecutionTimeMs: 2 * MINUTE,
   maxTotalTimeMs: 3 * MINUTE,
   abortLeadMs: SECOND,

@@ -215,6 +215,18 @@ describe('installing', () => {
     expect(registry.count('sluggish/-/')).toBe(1);
   });
 
+  it('asks a registry again that keeps silent', async () => {
+    registry.tool('shy', SIMPLE);
+    await using insistent = createToolExecutor({
+      cacheDir: scratchFolder(),
+      registry: registry.url,
+      limits: { registryTimeoutMs: 500, warmChildren: 0 },
+    });
+    registry.silent = 1;
+    expect(outputOf(await insistent.execute({ packageName: 'shy', name: 'tool' }))).toBe('ok');
+    expect(registry.silent).toBe(0);
+  });
+
   it('gives up an install that never ends, and still serves others', async () => {
     registry.tool('endless', SIMPLE, { delay: 'never' });
     registry.tool('prompt', SIMPLE);

@@ -74,6 +74,8 @@ export class TestRegistry {
   readonly requests: string[] = [];
   /** Answers everything with this status when set. */
   broken: number | undefined;
+  /** How many requests from now on get no answer. */
+  silent = 0;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -126,6 +128,10 @@ export class TestRegistry {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const path = decodeURIComponent(request.url ?? '/').slice(1);
     this.requests.push(path);
+    if (this.silent > 0) {
+      this.silent -= 1;
+      return;
+    }
     if (this.broken !== undefined) {
       response.writeHead(this.broken).end();
       return;

@@ -33,7 +33,7 @@ async function perform(id: number, job: Job, npmOptions: NpmOptions): Promise<un
 
 process.on('message', (message: ToInstaller) => {
   if (message.type === 'settings') {
-    options = loadNpmOptions(message.settings.cacheDir, message.settings.registry);
+    options = loadNpmOptions(message.settings);
     options.catch(() => {});
     return;
   }

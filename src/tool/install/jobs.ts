@@ -21,6 +21,8 @@ export type InstallProblem =
 export interface InstallerSettings {
   readonly cacheDir: string;
   readonly registry: string | undefined;
+  /** How long a registry may keep silent before it is asked again. */
+  readonly registryTimeoutMs: number;
 }
 
 export interface ResolveJob {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import Config from '@npmcli/config';
 import npmDefinitions from '@npmcli/config/lib/definitions/index.js';
+import type { InstallerSettings } from './jobs.js';
 
 export type NpmOptions = Readonly<Record<string, unknown>>;
 
@@ -17,7 +18,6 @@ const NETWORK_OPTIONS = new Set([
   'strictSSL',
   'localAddress',
   'maxSockets',
-  'timeout',
   'registry',
   'userAgent',
   'forceAuth',
@@ -33,7 +33,11 @@ function npmFolder(): string {
 }
 
 /** Reads the machine's npm configuration, as npm itself does, and keeps what is about the network. */
-export async function loadNpmOptions(cacheDir: string, registry: string | undefined): Promise<NpmOptions> {
+export async function loadNpmOptions({
+  cacheDir,
+  registry,
+  registryTimeoutMs,
+}: InstallerSettings): Promise<NpmOptions> {
   const { definitions, shorthands, flatten, nerfDarts } = npmDefinitions;
   const config = new Config({
     definitions,
@@ -59,6 +63,7 @@ export async function loadNpmOptions(cacheDir: string, registry: string | undefi
     fetchRetries: 2,
     fetchRetryMintimeout: 500,
     fetchRetryMaxtimeout: 4_000,
-    fetchTimeout: 60_000,
+    // One silent answer must not use up the time of the whole install: asked again, a registry mostly answers.
+    timeout: registryTimeoutMs,
   };
 }
