@@ -35,11 +35,12 @@ export function plot({ samples, faultTimes, seconds, title }) {
     );
     parts.push(`<text x="${LEFT - 6}" y="${top + 10}" text-anchor="end">${most}</text>`);
     parts.push(`<text x="${LEFT - 6}" y="${top + PANEL}" text-anchor="end">0</text>`);
-    for (const { at, name: fault } of faultTimes) {
-      const line = `x1="${x(at).toFixed(1)}" x2="${x(at).toFixed(1)}" y1="${top}" y2="${top + PANEL}"`;
-      parts.push(`<line ${line} stroke="${COLOURS[fault] ?? '#999'}" stroke-width="0.7" opacity="0.6"/>`);
+    for (const [fault, colour] of Object.entries(COLOURS)) {
+      const marks = faultTimes.filter(({ name: kind }) => kind === fault);
+      const path = marks.map(({ at }) => `M${x(at).toFixed(1)} ${top}v${PANEL}`).join('');
+      if (path !== '') parts.push(`<path d="${path}" stroke="${colour}" stroke-width="0.7" opacity="0.6"/>`);
     }
-    const points = samples.map((sample) => `${x(sample.at).toFixed(1)},${y(sample[key]).toFixed(1)}`).join(' ');
+    const points = [...highest(samples, key, x)].map(([at, value]) => `${at},${y(value).toFixed(0)}`).join(' ');
     parts.push(`<polyline points="${points}" fill="none" stroke="#2c5d8f" stroke-width="1.3"/>`);
   }
   const legend = Object.entries(COLOURS).map(([name, colour], index) => {
@@ -51,6 +52,16 @@ export function plot({ samples, faultTimes, seconds, title }) {
 ${[...parts, ...legend].join('\n')}
 </svg>
 `;
+}
+
+/** One point per column of the picture, the highest: what is between two columns cannot be seen. */
+function highest(samples, key, x) {
+  const columns = new Map();
+  for (const sample of samples) {
+    const at = Math.round(x(sample.at));
+    columns.set(at, Math.max(columns.get(at) ?? 0, sample[key]));
+  }
+  return columns;
 }
 
 function escaped(text) {
