@@ -28,7 +28,10 @@ export class Bundler {
   add(tree: Tree): void {
     if (this.#queued.has(tree.key)) return;
     this.#queued.add(tree.key);
-    this.#line = this.#line.then(() => this.#bundle(tree)).catch(() => {});
+    this.#line = this.#line
+      .then(() => this.#bundle(tree))
+      .catch(() => {})
+      .finally(() => this.#queued.delete(tree.key));
   }
 
   /** Resolves when all that was queued is done. */
@@ -51,8 +54,8 @@ export class Bundler {
     if (signal.aborted) return;
     using lease = await this.#cache.lease(tree.name, tree.version);
     if (lease === undefined) return;
-    const answer = await this.#installer.bundle({ name: tree.name, folder: tree.folder });
-    const same = answer.made && !signal.aborted && (await this.#sameShape(tree));
+    const { made } = await this.#installer.bundle({ folder: tree.folder }).catch(() => ({ made: false }));
+    const same = made && !signal.aborted && (await this.#sameShape(tree));
     if (signal.aborted) return;
     await this.#cache.useEntry(tree, same ? 'bundle.mjs' : 'load.mjs');
     if (same) this.made += 1;

@@ -52,7 +52,6 @@ export interface InstallJob {
 
 export interface BundleJob {
   readonly op: 'bundle';
-  readonly name: string;
   readonly folder: string;
 }
 
@@ -87,9 +86,9 @@ export interface InstalledTree {
   readonly relaxedPeers: boolean;
 }
 
-export type BundleAnswer =
-  | { readonly made: true; readonly bytes: number }
-  | { readonly made: false; readonly reason: string };
+export interface BundleAnswer {
+  readonly made: boolean;
+}
 
 export interface JobError {
   readonly problem: InstallProblem;
