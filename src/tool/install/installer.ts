@@ -46,7 +46,8 @@ export interface Installer extends AsyncDisposable {
 
 /**
  * Runs the installer process: starts it with the first job, starts it again when it dies, and ends it when a job does
- * not come back. A job that shared a process with one that died is tried once more.
+ * not come back. The jobs that a process had when it died are tried once more in the next one. When none can be
+ * started, the job that wanted it fails, and the next job tries again.
  */
 export class InstallerProcess implements Installer {
   readonly #settings: InstallerSettings;
@@ -121,17 +122,21 @@ export class InstallerProcess implements Installer {
     if (pending === undefined) return;
     pending.attempts += 1;
     const child = this.#ensure();
+    if (child === undefined) {
+      this.#fail(id, 'the installer could not be started; is the machine out of processes, memory or open files?');
+      return;
+    }
     child.ref();
     child.channel?.ref();
     child.send({ type: 'job', id, job: pending.job }, () => {});
   }
 
-  #ensure(): ChildProcess {
+  #ensure(): ChildProcess | undefined {
     if (this.#child !== undefined) return this.#child;
-    const child = fork(ENTRY, [], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], execArgv: [] });
+    const child = startChild();
+    if (child === undefined) return undefined;
     this.#child = child;
     child.on('message', (message: FromInstaller) => this.#hear(message));
-    child.on('error', () => {});
     child.once('exit', () => {
       if (this.#child === child) this.#child = undefined;
       for (const [id, pending] of this.#pending) {
@@ -172,4 +177,17 @@ export class InstallerProcess implements Installer {
     this.#child?.unref();
     this.#child?.channel?.unref();
   }
+}
+
+/** Starts a process, or not: the machine may have no place for one. */
+function startChild(): ChildProcess | undefined {
+  let child: ChildProcess;
+  try {
+    child = fork(ENTRY, [], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], execArgv: [] });
+  } catch {
+    return undefined;
+  }
+  child.on('error', () => {});
+  // Such a child never exits, and may have no channel.
+  return child.pid === undefined ? undefined : child;
 }
