@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs';
-import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import {
   type Command,
   DEFAULT_LIMITS,
@@ -24,19 +24,18 @@ export const treesFolder = (cacheDir: string): string => join(cacheDir, 'trees')
 /** The folder of a cache folder in which trees are built: a folder for each server, and in it one for each tree. */
 export const draftsFolder = (cacheDir: string): string => join(cacheDir, 'tmp');
 
-/** The draft that a folder belongs to. */
-function draftAround(cacheDir: string, folder: string): string | undefined {
+/** The packages of the draft that a folder belongs to. What else a draft holds is written by the server. */
+function packagesAround(cacheDir: string, folder: string): string | undefined {
   const drafts = draftsFolder(cacheDir);
-  const inside = relative(drafts, folder);
-  if (inside.startsWith('..') || isAbsolute(inside)) return undefined;
-  const [server, draft] = inside.split(sep);
-  return server === undefined || draft === undefined ? undefined : join(drafts, server, draft);
+  const [server = '', draft = '', packages] = relative(drafts, folder).split(sep);
+  return server === '..' || packages !== 'node_modules' ? undefined : join(drafts, server, draft, packages);
 }
 
 /**
  * Makes the policy of tools for the level `container`, to be handed to `containerLevel`. Children are started before it
  * is known what they will run: they see all trees, read-only, this package, and nothing else; what they write goes to
- * folders in memory. An install script, which is started in the tree that is being built, may change that one tree.
+ * folders in memory. An install script, which is started in the tree that is being built, may change the packages of
+ * that one tree.
  */
 export function toolRoomPolicy(options: ToolRoomOptions): (command: Command) => Policy {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
@@ -47,7 +46,7 @@ export function toolRoomPolicy(options: ToolRoomOptions): (command: Command) => 
     // Grants name what is really there, and the folder may only be made after the policy.
     cacheDir ||= realpathSync(resolve(options.cacheDir));
     tools ??= withOwnPackage({ ...toolPolicy({ packageTree: treesFolder(cacheDir), network }), limits });
-    const draft = draftAround(cacheDir, command.cwd);
-    return draft === undefined ? tools : { network, limits, filesystem: { read: [], write: [draft], hide: [] } };
+    const packages = packagesAround(cacheDir, command.cwd);
+    return packages === undefined ? tools : { network, limits, filesystem: { read: [], write: [packages], hide: [] } };
   };
 }

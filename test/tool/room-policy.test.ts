@@ -27,19 +27,23 @@ it('shows a child the trees of the cache and this package, and lets it write to 
   checkPolicy(policy);
 });
 
-it('lets an install script write to the one tree that it was started in', () => {
+it('lets an install script write to the packages of the one tree that it was started in', () => {
   const cache = realpathSync(scratchFolder());
   const policyOf = toolRoomPolicy({ cacheDir: cache, network: { kind: 'none' }, limits: { processes: 9 } });
   const draft = join(cache, 'tmp', 'server', 'draft');
-  for (const cwd of [draft, join(draft, 'node_modules', '@a', 'b')]) {
+  const packages = join(draft, 'node_modules');
+  for (const cwd of [join(packages, 'a'), join(packages, '@a', 'b'), join(packages, 'a', 'node_modules', 'b')]) {
     expect(policyOf(started(cwd))).toMatchObject({
-      filesystem: { read: [], write: [draft], hide: [] },
+      filesystem: { read: [], write: [packages], hide: [] },
       network: { kind: 'none' },
       limits: { ...DEFAULT_LIMITS, processes: 9 },
     });
   }
-  // Neither the folder of a server, nor that of all of them, nor what only begins like it.
-  for (const cwd of [join(cache, 'tmp'), join(cache, 'tmp', 'server'), `${cache}/tmp-x/a/b`, cache, '/']) {
+  // Neither what lies beside the packages, nor the folder of a server or of all of them, nor what only begins like it.
+  for (const cwd of [draft, join(draft, 'x'), join(cache, 'tmp'), join(cache, 'tmp', 'server'), cache, '/']) {
+    expect(policyOf(started(cwd)).filesystem.write).toEqual([]);
+  }
+  for (const cwd of [`${cache}/tmp-x/server/draft/node_modules/a`, '/a/b/node_modules/a', `${cache}/a/node_modules`]) {
     expect(policyOf(started(cwd)).filesystem.write).toEqual([]);
   }
 });
