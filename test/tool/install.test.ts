@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -162,6 +162,29 @@ describe('installing', () => {
     delete process.env['SERVER_SECRET'];
   });
 
+  it('follows no link that an install script left where the server writes', async () => {
+    const victim = scratchFolder();
+    writeFileSync(join(victim, 'file'), 'as it was');
+    mkdirSync(join(victim, 'folder'), { mode: 0o700 });
+    const scripts = {
+      'links-marker': `ln -s ${join(victim, 'file')} ../../tree.json`,
+      'links-packages': `mv ../../node_modules ../../moved && ln -s ${victim} ../../node_modules`,
+    };
+    await using trusting = createToolExecutor({
+      cacheDir: scratchFolder(),
+      registry: registry.url,
+      level: 'process',
+      policy: { allowScripts: Object.keys(scripts) },
+      limits: { warmChildren: 0 },
+    });
+    for (const [packageName, postinstall] of Object.entries(scripts)) {
+      registry.tool(packageName, SIMPLE, { manifest: { scripts: { postinstall } } });
+      expect(errorOf(await trusting.execute({ packageName, name: 'tool' })).details['phase']).toBe('install');
+    }
+    expect(readFileSync(join(victim, 'file'), 'utf8')).toBe('as it was');
+    expect(lstatSync(join(victim, 'folder')).mode & 0o777).toBe(0o700);
+  });
+
   it('refuses dependencies that come from anywhere but the registry', async () => {
     for (const [index, spec] of [
       'git+ssh://git@127.0.0.1/x.git',
@@ -275,6 +298,40 @@ describe('installing', () => {
     expect(outputOf(await busy)).toBe('ok');
     expect((await call('lru-a')).cache).toBe('hit');
     expect((await call('lru-b')).cache).toBe('miss');
+  });
+});
+
+describe('a cache that is full or shared', () => {
+  it('runs a package that is larger than the whole cache', async () => {
+    registry.tool('elephant', SIMPLE, { files: { 'data.txt': 'x'.repeat(400_000) } });
+    registry.tool('mouse', SIMPLE);
+    await using tiny = createToolExecutor({
+      cacheDir: scratchFolder(),
+      registry: registry.url,
+      limits: { maxCacheBytes: 1_000, warmChildren: 0 },
+    });
+    const call = (packageName: string) => tiny.execute({ packageName, name: 'tool', version: '1.0.0' });
+    expect(outputOf(await call('elephant'))).toBe('ok');
+    expect(tiny.stats().cache).toMatchObject({ trees: 1, evictions: 0 });
+    expect(outputOf(await call('mouse'))).toBe('ok');
+    expect(tiny.stats().cache).toMatchObject({ trees: 1, evictions: 1 });
+  });
+
+  it('installs a tree again that another process evicted', async () => {
+    registry.tool('host', SIMPLE);
+    registry.tool('guest', SIMPLE);
+    const common = { cacheDir: scratchFolder(), registry: registry.url };
+    await using server = createToolExecutor({ ...common, limits: { warmChildren: 0 } });
+    const call = () => server.execute({ packageName: 'host', name: 'tool', version: '1.0.0' });
+    expect(outputOf(await call())).toBe('ok');
+    await using other = createToolExecutor({ ...common, limits: { warmChildren: 0, maxCacheBytes: 1 } });
+    expect(outputOf(await other.execute({ packageName: 'guest', name: 'tool' }))).toBe('ok');
+    expect(readdirSync(join(common.cacheDir, 'trees')).filter((key) => key.startsWith('host'))).toEqual([]);
+    const again = await call();
+    expect(outputOf(again)).toBe('ok');
+    expect(again.cache).toBe('miss');
+    expect(server.stats().cache.trees).toBe(1);
+    expect((await call()).cache).toBe('hit');
   });
 });
 

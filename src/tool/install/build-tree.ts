@@ -14,10 +14,7 @@ const EXTRACT_AT_ONCE = 6;
 const SCRIPT_EVENTS = ['preinstall', 'install', 'postinstall'] as const;
 
 /** Works out the tree. Conflicting peers get one more try with relaxed rules, as people do by hand. */
-async function idealTree(
-  job: InstallJob,
-  options: NpmOptions,
-): Promise<{ readonly tree: ArboristTree; readonly relaxedPeers: boolean }> {
+async function idealTree(job: InstallJob, options: NpmOptions): Promise<ArboristTree> {
   const build = (peers: 'strict' | 'relaxed'): Promise<ArboristTree> =>
     new Arborist({
       ...options,
@@ -36,10 +33,10 @@ async function idealTree(
       allowDirectory: 'none',
     }).buildIdealTree();
   try {
-    return { tree: await build('strict'), relaxedPeers: false };
+    return await build('strict');
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ERESOLVE')) throw error;
-    return { tree: await build('relaxed'), relaxedPeers: true };
+    return await build('relaxed');
   }
 }
 
@@ -86,7 +83,7 @@ export async function buildTree(
     join(job.folder, 'package.json'),
     JSON.stringify({ private: true, dependencies: { [job.name]: job.version } }),
   );
-  const { tree, relaxedPeers } = await idealTree(job, options);
+  const tree = await idealTree(job, options);
   const nodes = [...tree.inventory.values()].filter((node) => !node.isRoot && !node.isProjectRoot && !node.inert);
   if (nodes.length > job.maxPackages) {
     throw new InstallError('limits', `the tree has ${nodes.length} packages, more than ${job.maxPackages}`);
@@ -133,17 +130,11 @@ export async function buildTree(
   await Promise.all(workers);
   const allowed = scripted.filter((node) => isListed(job.allowScripts, node.packageName ?? node.name, node.version));
   const pendingScripts = (await Promise.all(allowed.map(scriptsOf))).flat();
-  const skippedScripts = scripted
-    .filter((node) => !allowed.includes(node))
-    .map((node) => node.packageName ?? node.name);
   await writeFile(join(job.folder, 'load.mjs'), loaderSource(job.name));
   if (pendingScripts.length === 0) await sealFolders(join(job.folder, 'node_modules'));
   return {
     packages: nodes.length,
-    files: job.maxFiles - budget.files,
     bytes: job.maxBytes - budget.bytes,
-    skippedScripts,
     pendingScripts,
-    relaxedPeers,
   };
 }

@@ -79,11 +79,8 @@ export interface PendingScript {
 
 export interface InstalledTree {
   readonly packages: number;
-  readonly files: number;
   readonly bytes: number;
-  readonly skippedScripts: readonly string[];
   readonly pendingScripts: readonly PendingScript[];
-  readonly relaxedPeers: boolean;
 }
 
 export interface BundleAnswer {

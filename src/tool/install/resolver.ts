@@ -33,11 +33,6 @@ export class Resolver {
     this.#options = options;
   }
 
-  /** What is remembered of a version, however old. */
-  remembered(name: string, version: string): ResolvedPackage | undefined {
-    return this.#known.get(`${name}@${version}`)?.value;
-  }
-
   /** Resolves a version. Rejects with PACKAGE_NOT_FOUND, or NOT_CACHED when it may not ask. */
   async resolve(name: string, version: string, freshness: Freshness): Promise<ResolvedPackage> {
     this.#checkDenied(name, version);

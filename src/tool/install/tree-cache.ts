@@ -21,13 +21,11 @@ const Marker = z.object({
   version: z.string(),
   integrity: z.string().optional(),
   packages: z.number(),
-  files: z.number(),
   bytes: z.number(),
-  relaxedPeers: z.boolean(),
-  skippedScripts: z.array(z.string()),
 });
+type Marker = z.output<typeof Marker>;
 
-/** An installed package with everything below it. Its folder never changes once it is there. */
+/** An installed package with everything below it. Its files never change once they are there; a bundle may come beside them. */
 export interface Tree {
   readonly key: string;
   readonly folder: string;
@@ -41,9 +39,6 @@ export interface Tree {
   /** Whether it is settled which one that is. */
   decided: boolean;
 }
-
-/** What the marker of a tree tells about it. */
-type About = Pick<z.output<typeof Marker>, 'name' | 'version' | 'integrity' | 'packages' | 'bytes'>;
 
 interface Entry extends Tree {
   users: number;
@@ -128,29 +123,30 @@ export class TreeCache implements AsyncDisposable {
   async lease(name: string, version: string): Promise<TreeLease | undefined> {
     await this.open();
     const entry = this.#entries.get(this.#key(name, version));
-    return entry === undefined ? undefined : this.#hold(entry);
+    if (entry === undefined) return undefined;
+    const lease = this.#hold(entry);
+    if (await this.#isThere(entry)) return lease;
+    lease[Symbol.dispose]();
+    return undefined;
   }
 
   /** Makes sure that a tree is there. Any number of callers share one install, which nobody's leaving stops. */
   install(resolved: ResolvedPackage, watcher: InstallWatcher): Promise<TreeLease> {
     const key = this.#key(resolved.name, resolved.version);
-    let running = this.#installing.get(key);
-    if (running === undefined) {
-      running = this.#install(key, resolved, watcher).finally(() => this.#installing.delete(key));
-      running.catch(() => {});
-      this.#installing.set(key, running);
-    }
-    return running.then((entry) => this.#hold(entry));
+    const running = this.#installing.get(key);
+    if (running !== undefined) return running.then((entry) => this.#hold(entry));
+    const started = this.#install(key, resolved, watcher);
+    this.#installing.set(key, started);
+    const lease = started.then((entry) => this.#hold(entry));
+    // After the line above: a tree is being installed until it is held, and nothing evicts it between the two.
+    const over = (): boolean => this.#installing.delete(key);
+    started.then(over, over);
+    return lease;
   }
 
   /** Takes its unfinished work with it. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#drafts[Symbol.asyncDispose]();
-  }
-
-  /** Whether an install of this version is under way. */
-  isInstalling(name: string, version: string): boolean {
-    return this.#installing.has(this.#key(name, version));
   }
 
   /** Makes a tree's next users load the other entry. */
@@ -186,6 +182,18 @@ export class TreeCache implements AsyncDisposable {
     };
   }
 
+  /** Whether a tree of the books is on disk. Another process that shares the cache may have evicted it; then it leaves the books. */
+  async #isThere(entry: Entry): Promise<boolean> {
+    try {
+      await stat(join(entry.folder, MARKER));
+      return true;
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) return true;
+      this.#forget(entry);
+      return false;
+    }
+  }
+
   async #install(key: string, resolved: ResolvedPackage, watcher: InstallWatcher): Promise<Entry> {
     await this.open();
     const slot = await watcher.slot();
@@ -198,7 +206,7 @@ export class TreeCache implements AsyncDisposable {
 
   async #build(key: string, resolved: ResolvedPackage, onProgress: (packages: number) => void): Promise<Entry> {
     const present = this.#entries.get(key);
-    if (present !== undefined) return present;
+    if (present !== undefined && (await this.#isThere(present))) return present;
     const { policy, installer, maxTreePackages, maxTreeFiles, maxTreeBytes } = this.#options;
     const draft = join(this.#drafts.path, randomBytes(8).toString('hex'));
     try {
@@ -234,10 +242,11 @@ export class TreeCache implements AsyncDisposable {
   }
 
   async #place(key: string, draft: string, resolved: ResolvedPackage, installed: InstalledTree): Promise<Entry> {
-    const { packages, files, bytes, relaxedPeers, skippedScripts } = installed;
+    const { packages, bytes } = installed;
     const { name, version, integrity } = resolved;
-    const marker = { name, version, integrity, packages, files, bytes, relaxedPeers, skippedScripts };
-    await writeFile(join(draft, MARKER), JSON.stringify(marker));
+    const marker: Marker = { name, version, integrity, packages, bytes };
+    // Nothing that an install script left under this name is followed.
+    await writeFile(join(draft, MARKER), JSON.stringify(marker), { flag: 'wx' });
     const folder = join(this.#trees, key);
     try {
       await rename(draft, folder);
@@ -266,7 +275,7 @@ export class TreeCache implements AsyncDisposable {
   }
 
   /** Takes a tree that is in its place into the books. `noted` is the entry that was found to be the best, once one was. */
-  #note(key: string, about: About, noted: string | undefined, usedAt: number): Entry {
+  #note(key: string, about: Marker, noted: string | undefined, usedAt: number): Entry {
     const { name, version, integrity, packages, bytes } = about;
     const entry: Entry = {
       key,
@@ -287,12 +296,18 @@ export class TreeCache implements AsyncDisposable {
     return entry;
   }
 
+  /** Takes a tree out of the books, unless it left them before. */
+  #forget(entry: Entry): boolean {
+    if (this.#entries.get(entry.key) !== entry) return false;
+    this.#entries.delete(entry.key);
+    this.#bytes -= entry.bytes;
+    return true;
+  }
+
   async #evict(): Promise<void> {
-    const idle = [...this.#entries.values()].filter((entry) => entry.users === 0).sort((a, b) => a.usedAt - b.usedAt);
-    for (const entry of idle) {
+    for (const entry of [...this.#entries.values()].sort((a, b) => a.usedAt - b.usedAt)) {
       if (this.#bytes <= this.#options.maxCacheBytes) return;
-      if (entry.users > 0 || !this.#entries.delete(entry.key)) continue;
-      this.#bytes -= entry.bytes;
+      if (entry.users > 0 || this.#installing.has(entry.key) || !this.#forget(entry)) continue;
       this.evictions += 1;
       const grave = join(this.#drafts.path, randomBytes(8).toString('hex'));
       try {
@@ -305,7 +320,7 @@ export class TreeCache implements AsyncDisposable {
   }
 }
 
-async function readMarker(folder: string): Promise<z.output<typeof Marker> | undefined> {
+async function readMarker(folder: string): Promise<Marker | undefined> {
   try {
     const parsed = Marker.safeParse(JSON.parse(await readFile(join(folder, MARKER), 'utf8')));
     return parsed.success ? parsed.data : undefined;
