@@ -51,11 +51,15 @@ async function viaPackages(schema: Fields, packageFolder: string): Promise<unkno
   return undefined;
 }
 
-/** The tool's input schema as JSON Schema, if there is a way to get it. */
-export async function inputSchemaOf(tool: object, packageFolder: string): Promise<unknown> {
+/** The schema of a tool's input as the tool has it. One that is made on demand is made here, once. */
+export function schemaOf(tool: object): unknown {
   const fields = tool as Fields;
-  let schema = fields['inputSchema'] ?? fields['parameters'];
-  if (typeof schema === 'function' && !('~standard' in schema)) schema = (schema as () => unknown)();
+  const schema = fields['inputSchema'] ?? fields['parameters'];
+  return typeof schema === 'function' && !('~standard' in schema) ? (schema as () => unknown)() : schema;
+}
+
+/** A tool's schema as JSON Schema, if there is a way to get it. */
+export async function inputSchemaOf(schema: unknown, packageFolder: string): Promise<unknown> {
   if (!isObject(schema)) return undefined;
   if ('jsonSchema' in schema) return await schema['jsonSchema'];
   if (looksLikeJsonSchema(schema)) return schema;
@@ -77,10 +81,7 @@ export interface Fit {
 }
 
 /** Says whether parameters are what the tool's own schema accepts. */
-export async function paramsFit(tool: object, params: unknown, jsonSchema: unknown): Promise<Fit | undefined> {
-  const fields = tool as Fields;
-  let schema = fields['inputSchema'] ?? fields['parameters'];
-  if (typeof schema === 'function' && !('~standard' in schema)) schema = (schema as () => unknown)();
+export async function paramsFit(schema: unknown, params: unknown, jsonSchema: unknown): Promise<Fit | undefined> {
   if (!isObject(schema)) return undefined;
   const standard = schema['~standard'];
   if (isObject(standard) && typeof standard['validate'] === 'function') {

@@ -1,12 +1,8 @@
 import { describeThrown } from './describe-thrown.js';
 import type { FoundBy } from './protocol.js';
 
-export interface Tool {
-  readonly execute: (params: unknown, options: unknown) => unknown;
-}
-
 export type Found =
-  | { readonly ok: true; readonly tool: object; readonly by: FoundBy; readonly factory: boolean }
+  | { readonly ok: true; readonly tool: object; readonly by: FoundBy }
   | { readonly ok: false; readonly code: 'TOOL_NOT_FOUND' | 'TOOL_INVALID'; readonly message: string };
 
 const { hasOwn, keys } = Object;
@@ -68,7 +64,7 @@ export async function findTool(pkg: object, name: string, declared: readonly str
       };
     }
     const { value, by } = found;
-    if (isTool(value)) return { ok: true, tool: value, by, factory: false };
+    if (isTool(value)) return { ok: true, tool: value, by };
     if (typeof value !== 'function') return invalid(`the export ${JSON.stringify(name)} has no execute()`);
     if (CLASS.test(apply(functionToString, value, []) as string)) {
       return invalid(`the export ${JSON.stringify(name)} is a class; classes are not constructed`);
@@ -80,7 +76,7 @@ export async function findTool(pkg: object, name: string, declared: readonly str
       return invalid(`the factory ${JSON.stringify(name)} failed: ${describeThrown(error).message}`);
     }
     return isTool(made)
-      ? { ok: true, tool: made, by, factory: true }
+      ? { ok: true, tool: made, by }
       : invalid(`the function ${JSON.stringify(name)} has no execute(), and neither has what it returns`);
   } catch (error) {
     return invalid(`the export ${JSON.stringify(name)} cannot be read: ${describeThrown(error).message}`);

@@ -1,11 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { readSync } from 'node:fs';
-import { JOB_HANDLE, LENGTH_BYTES, type ToChild } from './protocol.js';
+import { JOB_HANDLE, LENGTH_BYTES, SECRET_BYTES, type ToChild } from './protocol.js';
 
 const parse = JSON.parse;
 
 /** Reads exactly so many bytes, however long that takes. Nothing when there will never be as many. */
 function readExactly(length: number): Buffer | undefined {
+  // Never of the pool that small buffers share: whoever has one of those can read its neighbours.
   const bytes = Buffer.alloc(length);
   for (let got = 0; got < length; ) {
     const more = readSync(JOB_HANDLE, bytes, got, length - got, null);
@@ -13,6 +14,11 @@ function readExactly(length: number): Buffer | undefined {
     got += more;
   }
   return bytes;
+}
+
+/** Waits for the secret that comes before the job, in memory that is nobody else's. Nothing when there is no work. */
+export function readSecret(): Uint8Array | undefined {
+  return readExactly(SECRET_BYTES);
 }
 
 /**

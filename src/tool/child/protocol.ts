@@ -1,7 +1,9 @@
 /*
  * What the server and a child say to each other. Jobs come in on one pipe, results leave on another; standard output and
  * standard error belong to the tool. Every frame of the child starts with a secret that it was handed with the job and
- * that only the runner's own closure knows, so that nothing else in the process can speak for it.
+ * that only the runner's own closure knows, so that what a tool writes to the pipe is not taken for a frame. Code that goes
+ * as far as to read the memory of its own process finds the secret all the same: the server takes from a child nothing but
+ * what a tool may say of itself, whoever wrote it.
  */
 
 /** Handle of the pipe that results leave on. */
@@ -14,7 +16,6 @@ export const SECRET_BYTES = 32;
 export const LENGTH_BYTES = 4;
 
 export interface ChildJob {
-  readonly secret: string;
   /** `execute` runs the tool; `describe` looks at it; `inspect` only lists what the package exports. */
   readonly mode: 'execute' | 'describe' | 'inspect';
   /** The module that brings the package in, as a URL. */
@@ -29,18 +30,25 @@ export interface ChildJob {
   readonly maxOutputDepth: number;
 }
 
+/** What is said to a child. The secret comes before the first message, as bytes: text would stay in the heap. */
 export type ToChild =
   | { readonly type: 'job'; readonly job: ChildJob }
   | { readonly type: 'abort'; readonly reason: string };
 
-export type ChildErrorCode = 'TOOL_NOT_FOUND' | 'TOOL_INVALID' | 'TOOL_EXECUTION_ERROR';
+/** What may be wrong with a tool. Everything else that can go wrong is for the server to say. */
+export const CHILD_ERROR_CODES = ['TOOL_NOT_FOUND', 'TOOL_INVALID', 'TOOL_EXECUTION_ERROR'] as const;
+export type ChildErrorCode = (typeof CHILD_ERROR_CODES)[number];
+
+/** How far a tool came that failed. */
+export const CHILD_PHASES = ['import', 'find', 'execute', 'output'] as const;
+export type ChildPhase = (typeof CHILD_PHASES)[number];
 
 /** How a tool was found. */
-export type FoundBy = 'export' | 'default-property' | 'default';
+export const FOUND_BY = ['export', 'default-property', 'default'] as const;
+export type FoundBy = (typeof FOUND_BY)[number];
 
 export interface ToolDescription {
   readonly foundBy: FoundBy;
-  readonly factory: boolean;
   readonly description?: string;
   readonly inputSchema?: unknown;
   readonly params?: { readonly fit: boolean; readonly problems: readonly string[] };
@@ -48,7 +56,6 @@ export interface ToolDescription {
 
 export type FromChild =
   | { readonly type: 'loaded' }
-  | { readonly type: 'found'; readonly by: FoundBy }
   | { readonly type: 'preliminary'; readonly output: unknown }
   | { readonly type: 'result'; readonly output: unknown }
   | { readonly type: 'described'; readonly tool: ToolDescription }
@@ -56,7 +63,7 @@ export type FromChild =
   | {
       readonly type: 'error';
       readonly code: ChildErrorCode;
-      readonly phase: 'import' | 'find' | 'execute' | 'output';
+      readonly phase: ChildPhase;
       readonly message: string;
       readonly errorName?: string;
     }

@@ -1,13 +1,15 @@
 // The far side: a process that waits, is told once what to run, runs it, and is ended.
 import { Buffer } from 'node:buffer';
-import { readFileSync, writeSync } from 'node:fs';
+import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describeThrown } from './describe-thrown.js';
 import { findTool } from './find-tool.js';
-import { listenForAbort, readMessage } from './job-channel.js';
+import { listenForAbort, readMessage, readSecret } from './job-channel.js';
 import {
   type ChildErrorCode,
   type ChildJob,
+  type ChildPhase,
+  type FoundBy,
   type FromChild,
   LENGTH_BYTES,
   RESULT_HANDLE,
@@ -18,22 +20,38 @@ import { NotSerializableError, serialize } from './serialize.js';
 // Taken aside before any of the tool's code exists.
 const quote = JSON.stringify;
 const parse = JSON.parse;
-const { from: bufferFrom, concat, allocUnsafe } = Buffer;
+const { from: bufferFrom } = Buffer;
+const { readFileSync, writeSync } = fs;
+const { defineProperty, setPrototypeOf } = Object;
 const { asyncIterator } = Symbol;
 const { apply } = Reflect;
 
-/** Sends frames. The secret is kept as bytes outside of the JavaScript heap, where no heap snapshot shows it. */
-function createReporter(secret: Buffer): (json: string) => void {
+function writeAll(bytes: Uint8Array, length: number): void {
+  for (let sent = 0; sent < length; ) sent += writeSync(RESULT_HANDLE, bytes, sent, length - sent);
+}
+
+/**
+ * Sends frames. The secret lies in one array of its own that no method and no getter of a prototype is ever called on: they
+ * may be the tool's by now, and would be handed it.
+ */
+function createReporter(secret: Uint8Array): (json: string) => void {
+  const headBytes = SECRET_BYTES + LENGTH_BYTES;
+  const head = new Uint8Array(headBytes);
+  for (let index = 0; index < SECRET_BYTES; index += 1) {
+    head[index] = secret[index] ?? 0;
+    secret[index] = 0;
+  }
+  // What `writeSync` asks it for.
+  defineProperty(head, 'byteLength', { value: headBytes });
+  setPrototypeOf(head, null);
   return (json) => {
     const body = bufferFrom(json);
-    const head = allocUnsafe(SECRET_BYTES + LENGTH_BYTES);
-    // By index alone: a method of a prototype may be the tool's by now, and would be handed the secret.
-    for (let index = 0; index < SECRET_BYTES; index += 1) head[index] = secret[index] ?? 0;
+    const { length } = body;
     for (let index = 0; index < LENGTH_BYTES; index += 1) {
-      head[SECRET_BYTES + index] = (body.length >>> (8 * (LENGTH_BYTES - 1 - index))) & 0xff;
+      head[SECRET_BYTES + index] = (length >>> (8 * (LENGTH_BYTES - 1 - index))) & 0xff;
     }
-    const frame = concat([head, body]);
-    for (let sent = 0; sent < frame.length; ) sent += writeSync(RESULT_HANDLE, frame, sent, frame.length - sent);
+    writeAll(head, headBytes);
+    writeAll(body, length);
   };
 }
 
@@ -77,9 +95,9 @@ class Run {
   #signal: AbortSignal | undefined;
   #done = false;
 
-  constructor(job: ChildJob) {
+  constructor(job: ChildJob, report: (json: string) => void) {
     this.#job = job;
-    this.#report = createReporter(bufferFrom(job.secret, 'base64'));
+    this.#report = report;
   }
 
   /** The signal that a tool is handed. Most never look at it, so nobody listens for the wish to abort until one does. */
@@ -120,7 +138,7 @@ class Run {
       return;
     }
     if (job.mode === 'describe') await this.#describe(found);
-    else await this.#execute(found.tool, found.by);
+    else await this.#execute(found.tool);
   }
 
   #inspect(pkg: object): void {
@@ -131,9 +149,8 @@ class Run {
     }
   }
 
-  async #execute(tool: object, by: 'export' | 'default-property' | 'default'): Promise<void> {
+  async #execute(tool: object): Promise<void> {
     const job = this.#job;
-    this.#send({ type: 'found', by });
     let output: unknown;
     try {
       const execute: unknown = Reflect.get(tool, 'execute');
@@ -170,25 +187,25 @@ class Run {
     return last;
   }
 
-  async #describe(found: {
-    readonly tool: object;
-    readonly by: 'export' | 'default-property' | 'default';
-    readonly factory: boolean;
-  }): Promise<void> {
+  async #describe(found: { readonly tool: object; readonly by: FoundBy }): Promise<void> {
     const job = this.#job;
     try {
-      const { inputSchemaOf, paramsFit } = await import('./describe-tool.js');
+      const { inputSchemaOf, paramsFit, schemaOf } = await import('./describe-tool.js');
       const description: unknown = Reflect.get(found.tool, 'description');
+      let schema: unknown;
       let inputSchema: unknown;
       try {
-        inputSchema = await inputSchemaOf(found.tool, job.packageFolder);
+        schema = schemaOf(found.tool);
+        inputSchema = await inputSchemaOf(schema, job.packageFolder);
       } catch {
         // A schema without a JSON form is no reason to refuse the tool.
       }
-      const params = job.params === undefined ? undefined : await paramsFit(found.tool, job.params, inputSchema);
+      // Whether parameters fit a schema that throws is asked once more, for the reason.
+      const fit = async (given: object): ReturnType<typeof paramsFit> =>
+        await paramsFit(schema ?? schemaOf(found.tool), given, inputSchema);
+      const params = job.params === undefined ? undefined : await fit(job.params);
       const tool = {
         foundBy: found.by,
-        factory: found.factory,
         ...(typeof description === 'string' ? { description } : {}),
         ...(inputSchema === undefined ? {} : { inputSchema }),
         ...(params === undefined ? {} : { params }),
@@ -203,7 +220,7 @@ class Run {
     return serialize(value, { maxBytes: this.#job.maxOutputBytes, maxDepth: this.#job.maxOutputDepth });
   }
 
-  #fail(code: ChildErrorCode, phase: 'import' | 'find' | 'execute' | 'output', error: unknown, prefix: string): void {
+  #fail(code: ChildErrorCode, phase: ChildPhase, error: unknown, prefix: string): void {
     const { name, message } = describeThrown(error);
     const text: FromChild = {
       type: 'error',
@@ -245,9 +262,10 @@ async function main(): Promise<void> {
   // The loader of modules, and the way to the network, are up before there is anything to hurry for.
   await import('./warm.js');
   await joinRelay();
-  const message = readMessage();
-  if (message?.type !== 'job') process.exit(0);
-  const run = new Run(message.job);
+  const secret = readSecret();
+  const message = secret === undefined ? undefined : readMessage();
+  if (secret === undefined || message?.type !== 'job') process.exit(0);
+  const run = new Run(message.job, createReporter(secret));
   // A monitor sees what ends the process, and changes nothing about it.
   process.on('uncaughtExceptionMonitor', (error) => run.crash(error));
   await run.start();

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { ExitStatus, ProxyDecision } from '../../sandbox/index.js';
 import { decodeJson } from '../../wire/index.js';
 import { type ChildJob, type FromChild, SECRET_BYTES, type ToolDescription } from '../child/protocol.js';
-import { failure, failureOf, type ToolFailure } from '../failure.js';
+import { failureOf, type ToolFailure } from '../failure.js';
 import type { LogLine } from '../messages.js';
+import { readFromChild } from './child-messages.js';
 import type { IdleChild } from './child-pool.js';
 import { FrameReader, frameTo } from './frames.js';
 import { Logs } from './logs.js';
@@ -32,6 +33,8 @@ export interface RunReport {
   readonly executeMs: number;
   readonly logs: readonly LogLine[];
   readonly logsTruncated: boolean;
+  /** Bytes of the answer as it came. */
+  readonly answerBytes: number;
   /** How far it came. */
   readonly phase: 'import' | 'execute';
 }
@@ -75,7 +78,16 @@ function exitWords(
  *
  * Which of these it was is decided here, on this side, from what the kernel says. Resolves when nothing of the child is left.
  */
-export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, options: RunOptions): Promise<RunReport> {
+export async function runJob(child: IdleChild, job: ChildJob, options: RunOptions): Promise<RunReport> {
+  try {
+    return await runIn(child, job, options);
+  } finally {
+    // Whatever happened here, nobody else would end it.
+    await child[Symbol.asyncDispose]();
+  }
+}
+
+async function runIn(child: IdleChild, job: ChildJob, options: RunOptions): Promise<RunReport> {
   const { process: spawned } = child;
   const [results, jobs] = spawned.extraPipes;
   if (results === undefined || jobs === undefined) throw new Error('the child has no pipes for its job');
@@ -83,10 +95,12 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
   const logs = new Logs(options.maxLogBytes, options.onLog ?? (() => {}));
   for (const output of spawned.outputs) logs.follow(output);
   const secret = randomBytes(SECRET_BYTES);
+  const order = Buffer.concat([secret, frameTo({ type: 'job', job })]);
   const reader = new FrameReader(secret, job.maxOutputBytes + FRAME_MARGIN_BYTES);
   const started = performance.now();
   let loadedAt: number | undefined;
   let crash: string | undefined;
+  let answerBytes = 0;
   let settled = false;
   const timers: NodeJS.Timeout[] = [];
   const phase = (): 'import' | 'execute' => (loadedAt === undefined ? 'import' : 'execute');
@@ -113,10 +127,9 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
       if (settled) return;
       switch (message.type) {
         case 'loaded':
+          if (loadedAt !== undefined) return;
           loadedAt = performance.now();
           options.onLoaded?.(loadedAt - started);
-          return;
-        case 'found':
           return;
         case 'preliminary':
           options.onPreliminary?.(message.output);
@@ -153,9 +166,10 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
       }
       for (const body of bodies) {
         try {
-          // The shape is the runner's own: nothing else knows the secret.
           const budget = { bytes: body.length, depth: job.maxOutputDepth + 8, values: MAX_RESULT_VALUES };
-          hear(decodeJson(body, budget) as FromChild);
+          const message = readFromChild(decodeJson(body, budget), job.mode);
+          if (!settled) answerBytes = body.length;
+          hear(message);
         } catch {
           fail({
             code: 'TOOL_EXECUTION_ERROR',
@@ -184,7 +198,7 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
     );
     if (options.signal?.aborted) cancelled();
     else options.signal?.addEventListener('abort', cancelled, { once: true });
-    void jobs.input.write(frameTo({ type: 'job', job: { ...job, secret: secret.toString('base64') } })).catch(() => {
+    void jobs.input.write(order).catch(() => {
       // The exit says why.
     });
   });
@@ -194,18 +208,13 @@ export async function runJob(child: IdleChild, job: Omit<ChildJob, 'secret'>, op
   await spawned.exited;
   // What it printed before its result is still in the pipes.
   await Promise.race([spawned.drained, patience()]);
-  await child[Symbol.asyncDispose]();
   return {
     result,
     loadMs: (loadedAt ?? ended) - started,
     executeMs: loadedAt === undefined ? 0 : ended - loadedAt,
     logs: logs.lines,
     logsTruncated: logs.truncated,
+    answerBytes,
     phase: phase(),
   };
-}
-
-/** The reason of a signal that fires because the caller went away. */
-export function cancelledFailure(reason: string): Error {
-  return failure('EXECUTION_CANCELLED', reason, { cancelled: true });
 }
