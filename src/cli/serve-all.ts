@@ -147,6 +147,8 @@ export async function serveAll(flags: ServeFlags): Promise<void> {
     if (isSallyportError(error)) throw new CliError(`${error.message}${remedyOf(error.code)}`);
     throw error;
   }
+  // Before anybody is told that there is a server: from then on it may be sent one.
+  untilSignals(server, flags, config.drainTimeoutMs ?? DRAIN_TIMEOUT_MS, logger);
   const { isolation, modules } = server;
   if (process.stdout.isTTY) {
     process.stdout.write(banner({ url, isolation, modules, key: keys.length > 0 ? 'needed' : 'not needed' }));
@@ -155,7 +157,6 @@ export async function serveAll(flags: ServeFlags): Promise<void> {
     logger.info({ url, auth: keys.length > 0 ? 'bearer' : 'none', keys: keys.map(({ name }) => name) }, 'listening');
     logger.info({ asked, levels, enforced, limits, shortfall }, 'isolation');
   }
-  untilSignals(server, flags, config.drainTimeoutMs ?? DRAIN_TIMEOUT_MS, logger);
 }
 
 function remedyOf(code: string): string {
@@ -193,16 +194,17 @@ function untilSignals(server: SallyportServer, flags: ServeFlags, drainTimeoutMs
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(signal));
   process.on('SIGHUP', () => {
-    void settle(flags).then(
-      ({ config }) => {
-        const keys = keysOf(config);
-        const restart = server.reload({ keys, limits: config.limits ?? {} });
-        logger.info({ keys: keys.map(({ name }) => name) }, 'keys and limits were read again');
-        if (restart.length > 0) logger.warn({ limits: restart }, 'these limits change with the next start only');
-      },
-      // What was there before stays in force.
-      (error: unknown) =>
-        logger.error({ reason: error instanceof Error ? error.message : String(error) }, 'reload failed'),
+    // What was there before stays in force when anything is wrong with what is there now.
+    reload(server, flags, logger).catch((error: unknown) =>
+      logger.error({ reason: error instanceof Error ? error.message : String(error) }, 'reload failed'),
     );
   });
+}
+
+async function reload(server: SallyportServer, flags: ServeFlags, logger: Logger): Promise<void> {
+  const { config } = await settle(flags);
+  const keys = keysOf(config);
+  const restart = server.reload({ keys, limits: config.limits ?? {} });
+  logger.info({ keys: keys.map(({ name }) => name) }, 'keys and limits were read again');
+  if (restart.length > 0) logger.warn({ limits: restart }, 'these limits change with the next start only');
 }

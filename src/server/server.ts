@@ -46,7 +46,7 @@ export interface SallyportServer extends AsyncDisposable {
   readonly warm: Promise<void>;
   /**
    * Takes up keys, and limits where they are given, without touching a connection. Returns the names of limits that would
-   * need a new start.
+   * need a new start. Throws SERVER_CONFIG, and changes nothing, where the last key of a server that others can reach would go.
    */
   reload(changes: Reload): readonly string[];
   /** Takes on nothing new, lets what runs finish for this long, then ends it. Resolves when nothing is left. */
@@ -59,13 +59,8 @@ export interface SallyportServer extends AsyncDisposable {
 export async function createServer(options: ServerOptions): Promise<SallyportServer> {
   const host = options.host ?? DEFAULT_HOST;
   const loopback = isLoopbackName(host);
+  checkKeyed(host, options.keys ?? []);
   const keys = new KeyRing(options.keys ?? []);
-  if (!loopback && !keys.required) {
-    throw new SallyportError(
-      'SERVER_CONFIG',
-      `${host} can be reached by others: set a key (EXECUTOR_API_KEY), or listen on 127.0.0.1`,
-    );
-  }
   const policies = policiesOf(options);
   const resolved = await resolveConfinement(options.isolation ?? 'auto', policies.rooms);
   if (!resolved.ok) throw new SallyportError('SERVER_ISOLATION', resolved.reason);
@@ -84,6 +79,15 @@ export async function createServer(options: ServerOptions): Promise<SallyportSer
     info: options.info ?? 'open',
   };
   return new RunningServer({ host, port: options.port ?? DEFAULT_PORT, options, parts, keys, rules, logger, sessions });
+}
+
+/** Throws SERVER_CONFIG for an address that others can reach and nothing guards. */
+function checkKeyed(host: string, keys: readonly Key[]): void {
+  if (isLoopbackName(host) || keys.length > 0) return;
+  throw new SallyportError(
+    'SERVER_CONFIG',
+    `${host} can be reached by others: set a key (EXECUTOR_API_KEY), or listen on 127.0.0.1`,
+  );
 }
 
 function policiesOf(options: ServerOptions): ServerPolicies {
@@ -197,7 +201,8 @@ class RunningServer implements SallyportServer {
   }
 
   reload({ keys, limits }: Reload): readonly string[] {
-    const { parts } = this.#setup;
+    const { parts, host } = this.#setup;
+    checkKeyed(host, keys);
     this.#setup.keys.replace(keys);
     const kept = limits === undefined ? [] : parts.live.replace(limits);
     this.#server.maxConnections = parts.limits.connections;

@@ -208,6 +208,24 @@ describe('sallyport serve', () => {
     expect(await status(two.key)).toBe(200);
   });
 
+  it('keeps its keys at SIGHUP when others can reach it and none would be left, or one cannot be a key', async () => {
+    const { key, entry } = JSON.parse((await sallyport(['key', 'create', 'one', '--json'])).stdout);
+    const config = join(folder(), 'sallyport.json');
+    writeFileSync(config, JSON.stringify({ keys: [entry] }));
+    const { url, child, lines, line } = await serve(['--config', config, '--host', '0.0.0.0']);
+    const executions = `${url.replace('0.0.0.0', '127.0.0.1')}/executions`;
+    const failures = () => lines.filter(({ msg }) => msg === 'reload failed').length;
+    writeFileSync(config, '{}');
+    child.kill('SIGHUP');
+    const failed = await line(({ msg }) => msg === 'reload failed');
+    expect(failed['reason']).toContain('0.0.0.0 can be reached by others');
+    writeFileSync(config, JSON.stringify({ apiKey: 'short' }));
+    child.kill('SIGHUP');
+    await expect.poll(failures).toBe(2);
+    expect((await fetch(executions)).status).toBe(401);
+    expect((await fetch(executions, { headers: { authorization: `Bearer ${key}` } })).status).toBe(200);
+  });
+
   it('reads a module as its configuration, and prints where each setting came from', async () => {
     const config = join(folder(), 'sallyport.config.ts');
     writeFileSync(
