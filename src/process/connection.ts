@@ -3,6 +3,7 @@ import type { CloseReason, Transport } from '../wire/index.js';
 import { encodeOutput, notificationOf } from './encode-event.js';
 import type { SessionEvent, SessionSink } from './events.js';
 import type { ExecHandler } from './handler.js';
+import type { ObservedSession } from './observer.js';
 import { Processor } from './processor.js';
 import type { Session } from './session.js';
 
@@ -10,7 +11,7 @@ export interface ConnectionOptions {
   /** Who is at the other end: only they may resume the session. */
   readonly principal?: string;
   /** Hears which session the connection has opened or resumed. */
-  readonly onSession?: (sessionId: string) => void;
+  readonly onSession?: (session: ObservedSession) => void;
   /** Hears one line for people when the connection ends for a reason that the client should know. */
   readonly onProblem?: (problem: string) => void;
 }
@@ -50,7 +51,7 @@ export class Connection implements SessionSink, ServedConnection {
         send: (message) => void this.#send(message, 0),
         opened: (session) => {
           this.#session = session;
-          options.onSession?.(session.id);
+          options.onSession?.(session);
         },
         ready: (session) => session.attach(this),
         fail: (reason) => this.#fail(reason),

@@ -7,25 +7,21 @@ import { networkUse } from '../audit/network-use.js';
 import type { AuditTrail } from '../audit/trail.js';
 import type { Isolation } from '../isolation.js';
 
-/** Sessions whose caller is remembered: they outlive their connection for half a minute. */
-const MAX_SESSIONS = 4_096;
-
-/** Which caller a session belongs to, whatever connection it has now. */
+/** Which caller a session belongs to, whatever connection it has now: known for as long as there is the session. */
 export class SessionCallers {
-  readonly #callers = new Map<string, Caller>();
+  readonly #callers = new WeakMap<ObservedSession, Caller>();
 
-  set(sessionId: string, caller: Caller): void {
-    this.#callers.delete(sessionId);
-    this.#callers.set(sessionId, caller);
-    if (this.#callers.size <= MAX_SESSIONS) return;
-    const oldest = this.#callers.keys().next().value;
-    if (oldest !== undefined) this.#callers.delete(oldest);
+  set(session: ObservedSession, caller: Caller): void {
+    this.#callers.set(session, caller);
   }
 
-  get(session: ObservedSession): Caller {
-    return this.#callers.get(session.id) ?? { key: undefined, address: '' };
+  get(session: ObservedSession): Caller | undefined {
+    return this.#callers.get(session);
   }
 }
+
+/** What is answered in a session that no connection of this server has opened: nobody would be asked what may be done in it. */
+const STRANGER = { refuse: 'nobody knows whose session this is' } as const;
 
 /** Notes every process and HTTP request of the process boundary, and refuses what the caller may not have. */
 export function observeExec(
@@ -36,6 +32,7 @@ export function observeExec(
   return {
     process(session, asked) {
       const caller = callers.get(session);
+      if (caller === undefined) return STRANGER;
       const program = asked.argv[0] ?? '';
       const problem = quotas.charge(caller) ?? quotas.restricts(caller, 'programs', program);
       if (problem !== undefined) return { refuse: problem.message };
@@ -66,6 +63,7 @@ export function observeExec(
     },
     request(session, { method, url }) {
       const caller = callers.get(session);
+      if (caller === undefined) return STRANGER;
       const problem = quotas.charge(caller);
       if (problem !== undefined) return { refuse: problem.message };
       // Neither a query nor a user name belongs in a log.
@@ -106,6 +104,6 @@ export function serveExec(socket: WebSocket, caller: Caller, server: ExecServer,
   server.serveConnection(webSocketTransport(socket, server.transportOptions), {
     // Whoever has the same key may resume the session, from wherever they connect.
     principal: caller.key?.name ?? '',
-    onSession: (sessionId) => callers.set(sessionId, caller),
+    onSession: (session) => callers.set(session, caller),
   });
 }
