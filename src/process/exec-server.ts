@@ -6,7 +6,7 @@ import { ExecHandler } from './handler.js';
 import type { NetworkPolicy } from './http-request.js';
 import { type ProcessLimits, processLimits } from './limits.js';
 import { Malformed } from './messages.js';
-import type { ExecObserver } from './observer.js';
+import type { ExecObserver, ObservedSession } from './observer.js';
 
 export interface ExecServerOptions {
   /** Who starts processes. One of its own, unless given; a given one stays the caller's to dispose. */
@@ -43,6 +43,8 @@ export interface ExecServer extends AsyncDisposable {
   readonly transportOptions: JsonMessageOptions & { readonly maxBacklogBytes: number };
   /** Serves one client until its transport ends. */
   serveConnection(transport: Transport<unknown, unknown>, options?: ConnectionOptions): ServedConnection;
+  /** Ends the sessions that fit, with all their processes, whether a connection is attached or not. */
+  endSessions(fits: (session: ObservedSession) => boolean): Promise<void>;
   /** Ends every session with all its processes. */
   dispose(): Promise<void>;
 }
@@ -83,6 +85,7 @@ export function createExecServer(options: ExecServerOptions = {}): ExecServer {
       maxBacklogBytes: limits.backlogBytes,
     },
     serveConnection: (transport, connection) => new Connection(handler, transport, connection),
+    endSessions: (fits) => handler.sessions.endWhere(fits),
     dispose,
     [Symbol.asyncDispose]: dispose,
   };

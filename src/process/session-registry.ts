@@ -47,7 +47,7 @@ export class SessionRegistry {
 
   /** Says that a session's connection is gone. */
   leave(session: Session): Promise<void> {
-    if (session.dialect === 'first') return this.end(session);
+    if (session.dialect === 'first' || session.disposed) return this.end(session);
     session.detach();
     this.#detached.set(
       session.id,
@@ -67,7 +67,11 @@ export class SessionRegistry {
     return session.dispose();
   }
 
-  async endAll(): Promise<void> {
-    await Promise.all([...this.#sessions.values()].map((session) => this.end(session)));
+  endAll(): Promise<void> {
+    return this.endWhere(() => true);
+  }
+
+  async endWhere(fits: (session: Session) => boolean): Promise<void> {
+    await Promise.all([...this.#sessions.values()].filter(fits).map((session) => this.end(session)));
   }
 }

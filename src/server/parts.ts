@@ -3,6 +3,7 @@ import { SallyportError } from '../errors/index.js';
 import { createExecutor, createRunnerShells, type Executor, type RunnerShells } from '../guest/index.js';
 import { createExecServer, type ExecPolicy, type ExecServer } from '../process/index.js';
 import { createToolExecutor, DEFAULT_TOOL_LIMITS, type ToolExecutor } from '../tool/index.js';
+import { Admissions } from './access/admissions.js';
 import type { KeyRing } from './access/keys.js';
 import { Quotas } from './access/quotas.js';
 import { watchTool } from './audit/tool-watcher.js';
@@ -27,6 +28,7 @@ export interface Parts {
   readonly spawners: Confinement['spawners'];
   readonly trail: AuditTrail;
   readonly quotas: Quotas;
+  readonly admissions: Admissions;
   /** The tools that programs of `POST /run` are offered. */
   readonly providers: readonly ToolProvider[];
   readonly executor: Executor;
@@ -88,6 +90,7 @@ export async function createParts({ options, confinement, execPolicy, keys, sess
       spawners,
       trail,
       quotas,
+      admissions: new Admissions(),
       providers,
       tools,
       modules,

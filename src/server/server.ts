@@ -7,6 +7,7 @@ import { toolServerOptions } from '../tool/index.js';
 import { isLoopbackName, KEEP_ALIVE_DELAY_MS, printable, type Upgrader } from '../wire/index.js';
 import type { AccessRules } from './access/judge.js';
 import { type Key, KeyRing } from './access/keys.js';
+import { endWithdrawn } from './access/withdrawn.js';
 import { logTrail } from './audit/log.js';
 import type { AuditTrail } from './audit/trail.js';
 import { Connections } from './http/connections.js';
@@ -45,8 +46,8 @@ export interface SallyportServer extends AsyncDisposable {
   /** Resolves when the pools are filled, or cannot be. */
   readonly warm: Promise<void>;
   /**
-   * Takes up keys, and limits where they are given, without touching a connection. Returns the names of limits that would
-   * need a new start. Throws SERVER_CONFIG, and changes nothing, where the last key of a server that others can reach would go.
+   * Takes up keys, and limits where they are given, without touching a connection, except for those of keys that are gone:
+   * they end, with what runs for them. Returns the names of limits that would need a new start. Throws SERVER_CONFIG, and changes nothing, where the last key of a server that others can reach would go.
    */
   reload(changes: Reload): readonly string[];
   /** Takes on nothing new, lets what runs finish for this long, then ends it. Resolves when nothing is left. */
@@ -204,6 +205,7 @@ class RunningServer implements SallyportServer {
     const { parts, host } = this.#setup;
     checkKeyed(host, keys);
     this.#setup.keys.replace(keys);
+    endWithdrawn(parts, this.#setup.sessions);
     const kept = limits === undefined ? [] : parts.live.replace(limits);
     this.#server.maxConnections = parts.limits.connections;
     this.#server.headersTimeout = parts.limits.headersTimeoutMs;

@@ -2,15 +2,18 @@ import { request as httpRequest } from 'node:http';
 import { connect as connectTcp } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import {
+  C_MODULES,
   connect,
   createServer,
   hashKey,
   KEY,
+  opened,
   type Started,
   SUBPROTOCOL,
   scratch,
   start,
   subprotocolOf,
+  until,
 } from './start.js';
 
 const keys = [{ name: 'default', hash: hashKey(KEY) }];
@@ -257,17 +260,73 @@ describe('several keys', () => {
     expect((await first).body.ok).toBe(true);
   });
 
-  it('are replaced without dropping a connection', async () => {
-    const { server, url, json } = await start({ keys: [{ name: 'old', hash: hashKey(ci) }] });
-    const socket = await connect(url, '/guest', { authorization: `Bearer ${ci}` });
-    server.reload({ keys: [{ name: 'new', hash: hashKey(ops) }] });
-    expect((await json('/executions', undefined, { authorization: `Bearer ${ci}` })).status).toBe(401);
+  it('are replaced without dropping a connection of those that stay', async () => {
+    const old = { name: 'old', hash: hashKey(ci) };
+    const { server, url, json } = await start({ keys: [old] });
+    const socket = await opened(url, '/guest', { authorization: `Bearer ${ci}` });
+    server.reload({
+      keys: [
+        { name: 'new', hash: hashKey(ops) },
+        { ...old, concurrency: 1 },
+      ],
+    });
     expect((await json('/executions', undefined, { authorization: `Bearer ${ops}` })).status).toBe(200);
-    if (typeof socket === 'number') throw new Error('refused');
-    expect(socket.readyState).toBe(socket.OPEN);
-    // The connection stays, but what a key may start is asked each time.
-    const done = new Promise((resolve) => socket.on('message', (data) => resolve(JSON.parse(String(data)))));
+    const done = until(socket, ({ type }) => type === 'done');
     socket.send(JSON.stringify({ type: 'execute', id: '1', code: 'return 1', options: {}, providers: [] }));
-    expect(await done).toMatchObject({ type: 'done', ok: false });
+    expect((await done).at(-1)).toMatchObject({ type: 'done', ok: true });
+  });
+
+  it('lose their connections and what runs for them when they are withdrawn', async () => {
+    const { server, url, json } = await start({
+      keys: [{ name: 'old', hash: hashKey(ci) }],
+      wasmDir: C_MODULES,
+      isolation: 'process',
+    });
+    const headers = { authorization: `Bearer ${ci}` };
+    const sockets = await Promise.all(['/exec', '/guest', '/wasm/guest'].map((path) => opened(url, path, headers)));
+    const [exec] = sockets;
+    const endless = { processId: '1', argv: ['/bin/sleep', '600'], cwd: 'file:///', env: {}, tty: false };
+    const call = (id: number, method: string, params: object) => exec!.send(JSON.stringify({ id, method, params }));
+    const begun = until(exec!, ({ id }) => id === 2);
+    call(1, 'initialize', { clientName: 'test', resumeSessionId: null });
+    exec!.send(JSON.stringify({ method: 'initialized' }));
+    call(2, 'process/start', endless);
+    expect((await begun).at(-1)).toHaveProperty('result');
+    const events = await fetch(`${url}/events`, { headers });
+    const run = json(
+      '/run',
+      { code: 'await new Promise((r) => setTimeout(r, 60_000))', timeoutMs: 60_000 },
+      headers,
+    ).catch((error: Error) => error);
+    await expect.poll(() => [...server.trail.running].length).toBe(3);
+    const closed = sockets.map(
+      (socket) => new Promise((resolve) => socket.once('close', (_code, why) => resolve(`${why}`))),
+    );
+    server.reload({ keys: [{ name: 'new', hash: hashKey(ops) }] });
+    expect(await Promise.all(closed)).toEqual(Array(3).fill('the API key was withdrawn'));
+    await expect(events.text()).rejects.toThrow();
+    expect(await run).toBeInstanceOf(Error);
+    await server.trail.idle();
+    expect(server.trail.page({}, 10).executions.map(({ status }) => status)).toEqual(Array(3).fill('cancelled'));
+    expect(await connect(url, '/exec', headers)).toBe(401);
+  });
+
+  it('lose what they were given for a boundary that is taken from them, and nothing else', async () => {
+    const old = { name: 'old', hash: hashKey(ci) };
+    const { server, url } = await start({ keys: [old] });
+    const headers = { authorization: `Bearer ${ci}` };
+    const [exec, guest] = [await opened(url, '/exec', headers), await opened(url, '/guest', headers)];
+    const closed = new Promise((resolve) => exec.once('close', (_code, why) => resolve(String(why))));
+    server.reload({ keys: [{ ...old, boundaries: ['guest'] }] });
+    expect(await closed).toContain('not for the boundary process');
+    expect(guest.readyState).toBe(guest.OPEN);
+  });
+
+  it('are asked for on connections that were open before there were any', async () => {
+    const { server, url } = await start();
+    const socket = await opened(url, '/exec');
+    const closed = new Promise((resolve) => socket.once('close', (_code, why) => resolve(String(why))));
+    server.reload({ keys: [{ name: 'new', hash: hashKey(ops) }] });
+    expect(await closed).toBe('an API key is needed by now');
   });
 });

@@ -172,6 +172,26 @@ describe('Wasm modules', () => {
   });
 });
 
+describe('a Wasm guest that never reads', () => {
+  const deaf = encodeFrame({ type: 0, id: 'c1', functionName: 'misbehave', params: ['deaf'] });
+
+  it('ends with its connection, whatever was still to be read', async () => {
+    const { url, server } = await start({ wasmDir: C_MODULES });
+    for (const how of ['hang up', 'cancel'] as const) {
+      const socket = await opened(url, '/wasm/misbehave');
+      socket.send(deaf);
+      // More than any pipe holds, in more than one message.
+      for (let count = 0; count < 8; count += 1) socket.send(Buffer.alloc(1 << 20));
+      await expect.poll(() => server.trail.page({ status: 'running' }, 1).executions.length).toBe(1);
+      await expect.poll(() => socket.bufferedAmount).toBe(0);
+      const [execution] = server.trail.running;
+      if (how === 'hang up') socket.terminate();
+      else execution?.cancel();
+      await execution?.done;
+    }
+  });
+});
+
 describe('tools', () => {
   it('are served at both places, with one resource for the executions of all boundaries', async () => {
     const { json } = await start();

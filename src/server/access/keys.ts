@@ -56,7 +56,7 @@ export function keyProblem(secret: string): string | undefined {
     : 'the key has spaces or characters that do not fit an HTTP header: use printable ASCII';
 }
 
-/** All keys of a server. Replacing them takes effect with the next request. */
+/** All keys of a server. Replacing them takes effect with the next request; what is open already is for `Admissions` to review. */
 export class KeyRing {
   #keys: readonly { readonly key: Key; readonly digest: Buffer }[] = [];
 

@@ -1,7 +1,7 @@
 import type { AuditTrail } from '../audit/trail.js';
 import type { Problem } from '../http/problem.js';
 import type { Caller } from './caller.js';
-import type { Boundary, KeyRing } from './keys.js';
+import type { Boundary, Key, KeyRing } from './keys.js';
 
 const MINUTE_MS = 60_000;
 const RETRY_AFTER_SECONDS = 1;
@@ -37,9 +37,18 @@ export class Quotas {
     return { status: 503, code: 'DRAINING', message: 'the server is shutting down', details };
   }
 
+  /** Says that a caller's key is gone, or that one is needed by now, or nothing. */
+  withdrawn({ key }: Caller): Problem | undefined {
+    if (key === undefined ? !this.#keys.required : this.#keys.current(key) !== undefined) return undefined;
+    const message = key === undefined ? 'an API key is needed by now' : 'the API key was withdrawn';
+    return { status: 401, code: 'UNAUTHORIZED', message };
+  }
+
   /** Says why a caller may not use a boundary, or nothing. */
-  forbids({ key }: Caller, boundary: Boundary): Problem | undefined {
-    const rules = key === undefined ? undefined : this.#keys.current(key);
+  forbids(caller: Caller, boundary: Boundary): Problem | undefined {
+    const withdrawn = this.withdrawn(caller);
+    if (withdrawn !== undefined) return withdrawn;
+    const rules = this.#rulesOf(caller);
     if (rules?.boundaries === undefined || rules.boundaries.includes(boundary)) return undefined;
     return {
       status: 403,
@@ -49,8 +58,10 @@ export class Quotas {
   }
 
   /** Says why a caller may not use a thing by its name, or nothing. */
-  restricts({ key }: Caller, list: 'modules' | 'packages' | 'programs', name: string): Problem | undefined {
-    const rules = key === undefined ? undefined : this.#keys.current(key);
+  restricts(caller: Caller, list: 'modules' | 'packages' | 'programs', name: string): Problem | undefined {
+    const withdrawn = this.withdrawn(caller);
+    if (withdrawn !== undefined) return withdrawn;
+    const rules = this.#rulesOf(caller);
     const allowed = rules?.policy?.[list];
     if (allowed === undefined || allowed.includes(name)) return undefined;
     return {
@@ -61,20 +72,22 @@ export class Quotas {
   }
 
   /** Counts one execution of a caller, or says why it may not start now. */
-  charge({ key }: Caller): Problem | undefined {
-    const closed = this.closed();
-    if (closed !== undefined) return closed;
-    const rules = key === undefined ? undefined : this.#keys.current(key);
-    if (rules === undefined) {
-      if (key === undefined) return undefined;
-      return { status: 401, code: 'UNAUTHORIZED', message: 'the API key was withdrawn' };
-    }
+  charge(caller: Caller): Problem | undefined {
+    const refused = this.closed() ?? this.withdrawn(caller);
+    if (refused !== undefined) return refused;
+    const rules = this.#rulesOf(caller);
+    if (rules === undefined) return undefined;
     const { name, concurrency, ratePerMinute } = rules;
     if (concurrency !== undefined && this.#trail.activeOf(name) >= concurrency) {
       return limited(`the key ${JSON.stringify(name)} has ${concurrency} executions under way, which is its limit`);
     }
     if (ratePerMinute === undefined || this.#take(name, ratePerMinute)) return undefined;
     return limited(`the key ${JSON.stringify(name)} has used up its ${ratePerMinute} executions per minute`);
+  }
+
+  /** What holds for a caller's key now. */
+  #rulesOf({ key }: Caller): Key | undefined {
+    return key === undefined ? undefined : this.#keys.current(key);
   }
 
   #take(name: string, perMinute: number): boolean {

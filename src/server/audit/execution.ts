@@ -110,8 +110,8 @@ export class AuditedExecution {
   }
 
   /** Asks it to end. */
-  cancel(): void {
-    this.#asked.cancel?.();
+  cancel(reason = 'the server is shutting down'): void {
+    this.#asked.cancel?.(reason);
   }
 
   record(): ExecutionRecord {

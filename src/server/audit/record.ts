@@ -33,7 +33,7 @@ export interface AskedFor {
   /** Chosen when absent. */
   readonly id?: string;
   /** Ends it from outside. */
-  readonly cancel?: () => void;
+  readonly cancel?: (reason: string) => void;
 }
 
 /** An execution, as the audit trail shows it. */

@@ -21,7 +21,7 @@ export function watchTool(trail: AuditTrail, limits: ToolLimits, level: string):
         label: 'tool',
         isolation: level,
         limits: { maxExecutionTimeMs, childHeapMegabytes },
-        cancel: () => execution.cancel('the server is shutting down'),
+        cancel: (reason) => execution.cancel(reason),
       },
       callers.getStore(),
     );

@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { bearerOf } from '../../wire/index.js';
+import { bearerOf, whenAnswered } from '../../wire/index.js';
+import type { Admissions } from '../access/admissions.js';
 import { type Caller, callers } from '../access/caller.js';
 import { type AccessRules, judge, pathOf } from '../access/judge.js';
 import type { Boundary, KeyRing } from '../access/keys.js';
 import type { Quotas } from '../access/quotas.js';
 import { addCors } from './cors.js';
-import { sendProblem } from './problem.js';
+import { type Problem, sendProblem } from './problem.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -39,8 +40,15 @@ function needsOf(request: FastifyRequest): { readonly boundary?: Boundary | unde
   return { boundary: 'tool', starts: true };
 }
 
+export interface Guard {
+  readonly rules: AccessRules;
+  readonly keys: KeyRing;
+  readonly quotas: Quotas;
+  readonly admissions: Admissions;
+}
+
 /** Checks every request before its body is read, whichever path it is for. */
-export function guardAll(fastify: FastifyInstance, rules: AccessRules, keys: KeyRing, quotas: Quotas): void {
+export function guardAll(fastify: FastifyInstance, { rules, keys, quotas, admissions }: Guard): void {
   fastify.addHook('onRequest', async (request, reply) => {
     const { raw } = request;
     reply.header('X-Content-Type-Options', 'nosniff');
@@ -52,10 +60,14 @@ export function guardAll(fastify: FastifyInstance, rules: AccessRules, keys: Key
     const { caller } = verdict;
     CALLERS.set(raw, caller);
     const { boundary, starts } = needsOf(request);
-    const problem =
-      (boundary === undefined ? undefined : quotas.forbids(caller, boundary)) ??
-      (starts ? quotas.charge(caller) : undefined);
+    const refused = (): Problem | undefined =>
+      boundary === undefined ? quotas.withdrawn(caller) : quotas.forbids(caller, boundary);
+    // What everybody may ask needs no key, and has none.
+    const open = keys.required && caller.key === undefined;
+    const problem = (open ? undefined : refused()) ?? (starts ? quotas.charge(caller) : undefined);
     if (problem !== undefined) return sendProblem(reply, problem);
+    if (open) return;
+    whenAnswered(raw, reply.raw, admissions.add({ refused, end: () => reply.raw.destroy() }));
   });
   // Reading a body leaves the turn that the request came in; from here on code that is not handed the caller can find it.
   fastify.addHook('preHandler', (request, _reply, done) => callers.run(callerOf(request), done));

@@ -35,7 +35,7 @@ export function addRoutes(
   fastify: FastifyInstance,
   { parts, rules, keys, logger, readiness, metrics }: RouteParts,
 ): void {
-  guardAll(fastify, rules, keys, parts.quotas);
+  guardAll(fastify, { rules, keys, quotas: parts.quotas, admissions: parts.admissions });
   watchInspections(fastify, parts);
   fastify.addHook('onResponse', async (request, reply) => {
     metrics.answered(reply.statusCode);

@@ -66,9 +66,10 @@ export function executionRoutes(fastify: FastifyInstance, parts: Parts): void {
       throw new ProblemError({ status: 503, code: 'OVERLOADED', message, details: { retryAfterSeconds: 5 } });
     }
     readers += 1;
-    const seen = horizon(parts, request);
     const stream = openEventStream(reply, limits);
     const stop = trail.onEvent(({ key, ...event }) => {
+      // What a key may see can change while it looks.
+      const seen = horizon(parts, request);
       if (seen === 'all' || seen.key === key) stream.send(event.type, event);
     });
     void stream.closed.then(() => {

@@ -99,11 +99,17 @@ function limitsOf({ timeoutMs }: AskedProcess): Record<string, number> {
   return timeoutMs === undefined ? {} : { timeoutMs };
 }
 
-/** Serves the process boundary, both dialects, on one socket. */
-export function serveExec(socket: WebSocket, caller: Caller, server: ExecServer, callers: SessionCallers): void {
-  server.serveConnection(webSocketTransport(socket, server.transportOptions), {
+/** Serves the process boundary, both dialects, on one socket. Returns how to end it. */
+export function serveExec(
+  socket: WebSocket,
+  caller: Caller,
+  server: ExecServer,
+  callers: SessionCallers,
+): (reason: string) => void {
+  const connection = server.serveConnection(webSocketTransport(socket, server.transportOptions), {
     // Whoever has the same key may resume the session, from wherever they connect.
     principal: caller.key?.name ?? '',
     onSession: (session) => callers.set(session, caller),
   });
+  return (reason) => connection.close(reason);
 }

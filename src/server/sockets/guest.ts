@@ -5,8 +5,12 @@ import type { Caller } from '../access/caller.js';
 import { watchGuest } from '../audit/guest-watcher.js';
 import type { Parts } from '../parts.js';
 
-/** Serves the guest boundary on one socket: the runner's side, one execution at a time. */
-export function serveGuest(socket: WebSocket, caller: Caller, { shells, trail, quotas, isolation }: Parts): void {
+/** Serves the guest boundary on one socket: the runner's side, one execution at a time. Returns how to end it. */
+export function serveGuest(
+  socket: WebSocket,
+  caller: Caller,
+  { shells, trail, quotas, isolation }: Parts,
+): (reason: string) => void {
   let gone = false;
   const transport = webSocketTransport(socket, { budget: MESSAGE_BUDGET });
   transport.onClose(() => {
@@ -36,4 +40,5 @@ export function serveGuest(socket: WebSocket, caller: Caller, { shells, trail, q
       return { accept: true, onEvent: watchGuest(execution, () => (gone || cancelled ? 'cancelled' : 'natural')) };
     },
   });
+  return (reason) => transport.close(reason);
 }

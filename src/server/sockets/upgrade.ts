@@ -16,7 +16,8 @@ interface Endpoint {
   readonly boundary: Boundary;
   /** The module, for those that have one. */
   readonly module?: string;
-  readonly serve: (socket: WebSocket, caller: Caller) => void;
+  /** Returns how to end it. */
+  readonly serve: (socket: WebSocket, caller: Caller) => (reason: string) => void;
 }
 
 export interface SocketOptions {
@@ -44,8 +45,13 @@ export function serveSockets(options: SocketOptions): Upgrader {
     }
     const module = WASM_PATH.exec(path)?.[1];
     if (module === undefined || !parts.modules.has(module)) return undefined;
-    return { boundary: 'wasm', module, serve: (socket, caller) => void serveWasm(socket, caller, module, parts) };
+    return { boundary: 'wasm', module, serve: (socket, caller) => serveWasm(socket, caller, module, parts) };
   };
+
+  /** Says why a caller may not have a socket, or nothing: asked before the upgrade, and again when keys change. */
+  const refused = (caller: Caller, { boundary, module }: Endpoint): Problem | undefined =>
+    parts.quotas.forbids(caller, boundary) ??
+    (module === undefined ? undefined : parts.quotas.restricts(caller, 'modules', module));
 
   const decide = (request: IncomingMessage): Problem | { readonly endpoint: Endpoint; readonly caller: Caller } => {
     if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
@@ -57,17 +63,12 @@ export function serveSockets(options: SocketOptions): Upgrader {
     const endpoint = endpointOf(pathOf(request));
     if (endpoint === undefined)
       return { status: 404, code: 'NOT_FOUND', message: 'there is no WebSocket at this path' };
-    const { boundary, module } = endpoint;
     const offered = subprotocolsOf(request);
     if (offered.length > 0 && !offered.includes(SUBPROTOCOL)) {
       const message = `offer the subprotocol ${SUBPROTOCOL} as well: the one with the token is never said back`;
       return { status: 400, code: 'INVALID_REQUEST', message };
     }
-    return (
-      parts.quotas.forbids(caller, boundary) ??
-      (module === undefined ? undefined : parts.quotas.restricts(caller, 'modules', module)) ??
-      parts.quotas.closed() ?? { endpoint, caller }
-    );
+    return refused(caller, endpoint) ?? parts.quotas.closed() ?? { endpoint, caller };
   };
 
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
@@ -78,7 +79,9 @@ export function serveSockets(options: SocketOptions): Upgrader {
     }
     upgrader.upgrade(request, stream, head, (socket) => {
       watchLiveness(socket, parts.limits.socketIdleMs);
-      decision.endpoint.serve(socket, decision.caller);
+      const { endpoint, caller } = decision;
+      const end = endpoint.serve(socket, caller);
+      socket.once('close', parts.admissions.add({ refused: () => refused(caller, endpoint), end }));
     });
   });
   return upgrader;

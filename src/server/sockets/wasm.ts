@@ -5,15 +5,33 @@ import type { Caller } from '../access/caller.js';
 import type { Outcome } from '../audit/record.js';
 import type { Parts } from '../parts.js';
 
-/** Serves one module on one socket: its bytes as they are, in a process of its own that ends with the connection. */
-export async function serveWasm(socket: WebSocket, caller: Caller, module: string, parts: Parts): Promise<void> {
-  const { modules, trail, quotas, isolation, spawners } = parts;
+type Bytes = Transport<Uint8Array, Uint8Array>;
+
+/**
+ * Serves one module on one socket: its bytes as they are, in a process of its own that ends with the connection. Returns how
+ * to end it.
+ */
+export function serveWasm(socket: WebSocket, caller: Caller, module: string, parts: Parts): (reason: string) => void {
   const transport = webSocketBytes(socket);
+  // The transport tells of its end only when the guest has read what came before.
+  const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  void runModule(transport, gone, caller, module, parts);
+  return (reason) => transport.close(reason);
+}
+
+async function runModule(
+  transport: Bytes,
+  gone: Promise<void>,
+  caller: Caller,
+  module: string,
+  parts: Parts,
+): Promise<void> {
+  const { modules, trail, quotas, isolation, spawners } = parts;
   const problem = quotas.charge(caller);
   if (problem !== undefined) return transport.close(problem.message);
   using place = modules.turns.tryTake();
   if (place === undefined) return transport.close('too many Wasm guests are running; try again later');
-  let cancelled = false;
+  const cancelled = new AbortController();
   const execution = trail.open(
     {
       kind: 'wasm',
@@ -22,7 +40,7 @@ export async function serveWasm(socket: WebSocket, caller: Caller, module: strin
       isolation: isolation.levels.wasm,
       limits: {},
       cancel: () => {
-        cancelled = true;
+        cancelled.abort();
         transport.close('the execution was cancelled');
       },
     },
@@ -33,7 +51,7 @@ export async function serveWasm(socket: WebSocket, caller: Caller, module: strin
     await using guest = await loaded.start(spawners.wasm);
     execution.started();
     execution.used({ type: 'process', name: `${module} (${guest.pid})`, outcome: 'started' });
-    execution.ended(await relay(transport, guest, () => cancelled));
+    execution.ended(await relay(transport, guest, gone, cancelled.signal));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     execution.ended({ status: 'failed', code: 'WASM_START_FAILED', message });
@@ -42,11 +60,7 @@ export async function serveWasm(socket: WebSocket, caller: Caller, module: strin
 }
 
 /** Carries bytes both ways, each only as fast as the other side takes them, until one side ends. */
-async function relay(
-  transport: Transport<Uint8Array, Uint8Array>,
-  guest: RawGuest,
-  wasCancelled: () => boolean,
-): Promise<Outcome> {
+async function relay(transport: Bytes, guest: RawGuest, gone: Promise<void>, cancelled: AbortSignal): Promise<Outcome> {
   const { input, output } = guest;
   // A guest that does not read its input holds its caller up; one that is gone is told by its end.
   transport.onMessage((bytes) => input.write(bytes).catch(() => {}));
@@ -62,10 +76,16 @@ async function relay(
     output.pause();
     void sent.finally(() => output.resume());
   });
-  const hungUp = new Promise<'hung up'>((resolve) => transport.onClose(() => resolve('hung up')));
+  const hungUp = new Promise<'hung up'>((resolve) => {
+    const hangUp = (): void => resolve('hung up');
+    void gone.then(hangUp);
+    transport.onClose(hangUp);
+    if (cancelled.aborted) hangUp();
+    cancelled.addEventListener('abort', hangUp, { once: true });
+  });
   const first = await Promise.race([hungUp, guest.ended]);
   if (first === 'hung up') {
-    return wasCancelled() ? { status: 'cancelled', code: 'cancelled' } : { status: 'succeeded', code: 'ok' };
+    return cancelled.aborted ? { status: 'cancelled', code: 'cancelled' } : { status: 'succeeded', code: 'ok' };
   }
   // What it said last is still on its way to a reader that takes its time.
   await Promise.race([output.ended, hungUp]);
