@@ -260,6 +260,34 @@ describe('several keys', () => {
     expect((await first).body.ok).toBe(true);
   });
 
+  it('limit how much runs at once also when the bodies come together', async () => {
+    const started = await start({ keys: [{ name: 'one', hash: hashKey(ci), concurrency: 1 }] });
+    const body = JSON.stringify({ code: 'await new Promise((r) => setTimeout(r, 300)); return 1' });
+    const withheld = Array.from({ length: 4 }, () => {
+      const request = httpRequest(`${started.url}/run`, {
+        method: 'POST',
+        agent: false,
+        headers: {
+          authorization: `Bearer ${ci}`,
+          'content-type': 'application/json',
+          'content-length': body.length,
+          expect: '100-continue',
+        },
+      });
+      const admitted = new Promise((resolve) => request.once('continue', resolve));
+      const status = new Promise((resolve, reject) => {
+        request.once('error', reject);
+        request.once('response', (response) => resolve(response.resume().statusCode));
+      });
+      request.flushHeaders();
+      return { request, admitted, status };
+    });
+    await Promise.all(withheld.map(({ admitted }) => admitted));
+    for (const { request } of withheld) request.end(body);
+    const statuses = await Promise.all(withheld.map(({ status }) => status));
+    expect(statuses.sort()).toEqual([200, 429, 429, 429]);
+  });
+
   it('are replaced without dropping a connection of those that stay', async () => {
     const old = { name: 'old', hash: hashKey(ci) };
     const { server, url, json } = await start({ keys: [old] });

@@ -113,6 +113,28 @@ describe('tools on the server', () => {
     expect(registry.count('other')).toBe(0);
   });
 
+  it('count one by one in a batch, and run no more of them at once than their key may', async () => {
+    const registry = await withRegistry();
+    const token = 'the-key-of-the-build-server';
+    const key = { name: 'ci', hash: hashKey(token), concurrency: 2, ratePerMinute: 6 };
+    const { json, server } = await start({ registry: registry.url, keys: [key] });
+    const headers = { authorization: `Bearer ${token}` };
+    const item = { packageName: 'adder', name: 'add', params: { a: 1, b: 2 } };
+    let most = 0;
+    server.trail.onEvent(() => {
+      most = Math.max(most, server.trail.active);
+    });
+    const batch = json('/execute-batch', { items: Array(5).fill(item) }, headers);
+    await expect.poll(() => server.trail.active).toBe(2);
+    expect((await json('/run', { code: 'return 1' }, headers)).status).toBe(429);
+    expect((await batch).body).toMatchObject({ success: true });
+    expect(most).toBe(2);
+    const second = await json('/api/execute-batch', { items: [item, item] }, headers);
+    expect(second.status).toBe(429);
+    expect(second.body.error.message).toContain('this needs 2 of them at once');
+    expect((await json('/run', { code: 'return 1' }, headers)).status).toBe(200);
+  });
+
   it('are cancelled when a stream loses its last reader', async () => {
     const registry = await withRegistry();
     const { url, server } = await start({ registry: registry.url, toolLimits: { streamGraceMs: 100 } });

@@ -11,12 +11,20 @@ interface Bucket {
   at: number;
 }
 
+/** Places that are kept for a batch. */
+interface Held {
+  readonly caller: Caller;
+  readonly name: string;
+  readonly places: number;
+}
+
 /** What keys may do, and how often: asked before each execution and each connection. */
 export class Quotas {
   readonly #keys: KeyRing;
   readonly #trail: AuditTrail;
   readonly #now: () => number;
   readonly #buckets = new Map<string, Bucket>();
+  readonly #held = new Set<Held>();
   #closed = false;
 
   constructor(keys: KeyRing, trail: AuditTrail, now: () => number = () => performance.now()) {
@@ -71,18 +79,54 @@ export class Quotas {
     };
   }
 
-  /** Counts one execution of a caller, or says why it may not start now. */
-  charge(caller: Caller): Problem | undefined {
+  /** Says why a caller may not start an execution now, or nothing. Nothing is counted yet. */
+  refuses(caller: Caller, count = 1): Problem | undefined {
     const refused = this.closed() ?? this.withdrawn(caller);
     if (refused !== undefined) return refused;
     const rules = this.#rulesOf(caller);
     if (rules === undefined) return undefined;
-    const { name, concurrency, ratePerMinute } = rules;
-    if (concurrency !== undefined && this.#trail.activeOf(name) >= concurrency) {
-      return limited(`the key ${JSON.stringify(name)} has ${concurrency} executions under way, which is its limit`);
+    const { concurrency, ratePerMinute } = rules;
+    const name = JSON.stringify(rules.name);
+    if (concurrency !== undefined && this.#underWay(rules.name) >= concurrency) {
+      return limited(`the key ${name} has ${concurrency} executions under way, which is its limit`);
     }
-    if (ratePerMinute === undefined || this.#take(name, ratePerMinute)) return undefined;
-    return limited(`the key ${JSON.stringify(name)} has used up its ${ratePerMinute} executions per minute`);
+    if (ratePerMinute === undefined || this.#refilled(rules.name, ratePerMinute).tokens >= count) return undefined;
+    const asked = count === 1 ? '' : `; this needs ${count} of them at once`;
+    return limited(`the key ${name} has used up its ${ratePerMinute} executions per minute${asked}`);
+  }
+
+  /**
+   * Counts executions of a caller, or says why they may not start now. The record of one that starts is opened in the same
+   * turn: until then nobody else sees that it is under way.
+   */
+  charge(caller: Caller, count = 1): Problem | undefined {
+    const refused = this.refuses(caller, count);
+    if (refused !== undefined) return refused;
+    const rules = this.#rulesOf(caller);
+    if (rules?.ratePerMinute !== undefined) this.#refilled(rules.name, rules.ratePerMinute).tokens -= count;
+    return undefined;
+  }
+
+  /**
+   * Keeps places for a caller that will run many executions, some of them at once: as many as its key has left, at most those
+   * that are asked for. They are kept between two executions as well, until the returned function is called.
+   */
+  hold(caller: Caller, wanted: number): { readonly places: number; readonly release: () => void } {
+    const rules = this.#rulesOf(caller);
+    if (rules?.concurrency === undefined) return { places: wanted, release: () => {} };
+    const places = Math.max(1, Math.min(wanted, rules.concurrency - this.#underWay(rules.name)));
+    const held = { caller, name: rules.name, places };
+    this.#held.add(held);
+    return { places, release: () => this.#held.delete(held) };
+  }
+
+  /** Executions of a key that run, and places that are kept for others of it. */
+  #underWay(name: string): number {
+    let count = this.#trail.activeOf(name);
+    for (const held of this.#held) {
+      if (held.name === name) count += Math.max(0, held.places - this.#trail.activeFor(held.caller));
+    }
+    return count;
   }
 
   /** What holds for a caller's key now. */
@@ -90,16 +134,15 @@ export class Quotas {
     return key === undefined ? undefined : this.#keys.current(key);
   }
 
-  #take(name: string, perMinute: number): boolean {
+  /** The bucket of a key, with what has flowed into it since. */
+  #refilled(name: string, perMinute: number): Bucket {
     const now = this.#now();
     const bucket = this.#buckets.get(name) ?? { tokens: perMinute, at: now };
     const refilled = bucket.tokens + ((now - bucket.at) * perMinute) / MINUTE_MS;
     bucket.tokens = Math.min(perMinute, refilled);
     bucket.at = now;
     this.#buckets.set(name, bucket);
-    if (bucket.tokens < 1) return false;
-    bucket.tokens -= 1;
-    return true;
+    return bucket;
   }
 }
 

@@ -55,6 +55,13 @@ export class AuditTrail {
     return count;
   }
 
+  /** Executions of one request or connection that have not ended. */
+  activeFor(caller: Caller): number {
+    let count = 0;
+    for (const execution of this.#active) if (execution.caller === caller) count += 1;
+    return count;
+  }
+
   /** Opens a record. Whoever opens it ends it. */
   open(asked: AskedFor, caller: Caller | undefined): AuditedExecution {
     const { limits, scrub = (text) => text, now = Date.now } = this.#options;

@@ -35,7 +35,8 @@ export function addRoutes(
   fastify: FastifyInstance,
   { parts, rules, keys, logger, readiness, metrics }: RouteParts,
 ): void {
-  guardAll(fastify, { rules, keys, quotas: parts.quotas, admissions: parts.admissions });
+  const { quotas, admissions, tools } = parts;
+  guardAll(fastify, { rules, keys, quotas, admissions, batchWidth: tools.limits.maxBatchConcurrency });
   watchInspections(fastify, parts);
   fastify.addHook('onResponse', async (request, reply) => {
     metrics.answered(reply.statusCode);
