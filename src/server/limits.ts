@@ -1,3 +1,5 @@
+import type { ToolLimits } from '../tool/index.js';
+
 /** Every limit of the server room, with its reason. All can be set in the configuration under `limits`. */
 export interface ServerLimits {
   /** Open connections in all. Each costs a handle and some 20 KiB; the rest of the usual 1,024 handles is for children. */
@@ -41,6 +43,16 @@ export interface ServerLimits {
   /** Bytes of chunks that the answer of `POST /wasm/…` collects when it is not read as events. */
   readonly collectedBytes: number;
 }
+
+/** The limits of the tool boundary on how a request arrives. On the one port for all boundaries the server's hold. */
+export const ARRIVAL_LIMITS = [
+  'maxHeaderBytes',
+  'headersTimeoutMs',
+  'requestTimeoutMs',
+] as const satisfies readonly (keyof ToolLimits)[];
+
+/** The limits of the tool boundary that can be set for a server. */
+export type ServedToolLimits = Omit<ToolLimits, (typeof ARRIVAL_LIMITS)[number]>;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

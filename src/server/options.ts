@@ -2,10 +2,10 @@ import type { Logger } from 'pino';
 import type { ToolProvider } from '../capabilities/index.js';
 import type { ExecServerOptions } from '../process/index.js';
 import type { NetworkPolicy, ResourceLimits } from '../sandbox/index.js';
-import type { ToolLimits, ToolPolicy } from '../tool/index.js';
+import type { ToolPolicy } from '../tool/index.js';
 import type { Key } from './access/keys.js';
 import type { IsolationName } from './isolation.js';
-import type { ServerLimits } from './limits.js';
+import type { ServedToolLimits, ServerLimits } from './limits.js';
 
 /** What differs in the policy of each boundary. */
 export interface BoundaryPolicies {
@@ -49,7 +49,7 @@ export interface ServerOptions {
   /** The registry that tools are installed from. */
   readonly registry?: string | undefined;
   readonly limits?: Partial<ServerLimits> | undefined;
-  readonly toolLimits?: Partial<ToolLimits> | undefined;
+  readonly toolLimits?: Partial<ServedToolLimits> | undefined;
   /** The network of tools is in `policies`. */
   readonly toolPolicy?: Partial<Omit<ToolPolicy, 'network'>> | undefined;
   readonly exec?:

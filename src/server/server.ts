@@ -131,18 +131,14 @@ class RunningServer implements SallyportServer {
     this.#setup = setup;
     const { parts, rules, keys, logger, sessions } = setup;
     const { limits } = parts;
-    const shared = toolServerOptions(parts.tools.limits);
+    const { headersTimeoutMs, requestTimeoutMs } = limits;
+    const arrival = { maxHeaderBytes: MAX_HEADER_BYTES, headersTimeoutMs, requestTimeoutMs };
+    const shared = toolServerOptions({ ...parts.tools.limits, ...arrival });
     const fastify: FastifyInstance = Fastify({
       ...shared,
       keepAliveTimeout: limits.idleTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
       http: {
-        maxHeaderSize: MAX_HEADER_BYTES,
-        headersTimeout: limits.headersTimeoutMs,
-        connectionsCheckingInterval: Math.max(250, Math.min(5_000, limits.headersTimeoutMs / 2)),
-        insecureHTTPParser: false,
-        // Node would answer without a body; the check of hosts says why.
-        requireHostHeader: false,
+        ...shared.http,
         // Finds out about peers that vanished without a word.
         keepAlive: true,
         keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,

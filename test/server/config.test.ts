@@ -27,6 +27,14 @@ describe('a configuration file', () => {
     expect(problem('[]')).toMatch(/^sallyport\.json:1: the configuration: /);
   });
 
+  it('is refused with limits of tools that a server has for all boundaries', () => {
+    expect(problem('{ "toolLimits": { "headersTimeoutMs": 1 } }')).toBe(
+      'sallyport.json:1: toolLimits.headersTimeoutMs: one port serves all boundaries: set limits.headersTimeoutMs',
+    );
+    expect(problem('{ "toolLimits": { "maxHeaderBytes": 1 } }')).toContain('it cannot be set');
+    expect(problem('{ "toolLimits": { "maxExecutions": 1 } }')).toBe('accepted');
+  });
+
   it('takes every setting that there is', () => {
     const config = {
       port: 0,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DEFAULT_TOOL_LIMITS, type ToolLimits } from '../../tool/index.js';
 import { BOUNDARIES, isKeyHash } from '../access/keys.js';
 import { ISOLATIONS } from '../isolation.js';
-import { DEFAULT_SERVER_LIMITS, type ServerLimits } from '../limits.js';
+import { ARRIVAL_LIMITS, DEFAULT_SERVER_LIMITS, type ServedToolLimits, type ServerLimits } from '../limits.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
@@ -18,6 +18,14 @@ function limitsOf<Limits extends object>(defaults: Limits) {
   }
   return z.strictObject(shape);
 }
+
+/** Refuses the limits of tools that would have no effect here. */
+const arrivalLimits = Object.fromEntries(
+  ARRIVAL_LIMITS.map((name) => {
+    const instead = name in DEFAULT_SERVER_LIMITS ? `set limits.${name}` : 'it cannot be set';
+    return [name, z.never(`one port serves all boundaries: ${instead}`).exactOptional()];
+  }),
+);
 
 const KeySchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, dashes and underscores'),
@@ -84,7 +92,7 @@ export const ConfigSchema = z.strictObject({
   logLevel: z.enum(LOG_LEVELS).exactOptional(),
   drainTimeoutMs: count.exactOptional(),
   limits: limitsOf<ServerLimits>(DEFAULT_SERVER_LIMITS).exactOptional(),
-  toolLimits: limitsOf<ToolLimits>(DEFAULT_TOOL_LIMITS).exactOptional(),
+  toolLimits: limitsOf<ToolLimits>(DEFAULT_TOOL_LIMITS).extend(arrivalLimits).exactOptional(),
   toolPolicy: z
     .strictObject({
       allowScripts: names.exactOptional(),
@@ -105,7 +113,7 @@ export const ConfigSchema = z.strictObject({
 /** The configuration, as a file has it. */
 export type ServeConfig = Omit<z.output<typeof ConfigSchema>, 'limits' | 'toolLimits'> & {
   readonly limits?: Partial<ServerLimits>;
-  readonly toolLimits?: Partial<ToolLimits>;
+  readonly toolLimits?: Partial<ServedToolLimits>;
 };
 
 /** Types the configuration of a module: `export default defineConfig({ … })`. */
