@@ -44,7 +44,11 @@ function suiteCommand(entry: SuiteEntry): Command {
     .description(summary)
     .argument('[target...]', accepts.includes('command') ? 'the command, after --, or an address' : 'the address')
     .option('--only <id>', 'a check, the beginning of its id, or a pattern with * (repeatable)', collect)
-    .option('--timeout <ms>', 'what one check may take', positiveInteger, DEFAULT_CHECK_LIMIT_MS)
+    .option(
+      '--timeout <ms>',
+      `what one check may take (default: ${DEFAULT_CHECK_LIMIT_MS}, more where it installs)`,
+      positiveInteger,
+    )
     .option('--jobs <number>', 'how many checks run at once', positiveInteger, DEFAULT_JOBS)
     .option('--verbose', 'print every message of every check')
     .option('--json', 'print the report as JSON')

@@ -19,7 +19,7 @@ import { CliError, EXIT } from './exit.js';
 
 export interface ConformanceFlags {
   readonly only?: readonly string[];
-  readonly timeout: number;
+  readonly timeout?: number;
   readonly jobs: number;
   readonly verbose?: true;
   readonly json?: true;
@@ -38,7 +38,11 @@ export async function judge(entry: SuiteEntry, words: readonly string[], flags: 
   const target = targetOf(entry, words, flags);
   const { only = [], jobs, timeout: limitMs } = flags;
   const loaded = await usable(() =>
-    loadSuite(entry.name, target, { only, limitMs, settings: settingsOf(entry, flags) }),
+    loadSuite(entry.name, target, {
+      only,
+      settings: settingsOf(entry, flags),
+      ...(limitMs === undefined ? {} : { limitMs }),
+    }),
   );
   const progress = progressLine(loaded.checks.length);
   const report = await runLoaded(loaded, { jobs, onOutcome: ({ check }) => progress.step(check.id) });
@@ -75,8 +79,9 @@ function targetOf({ name, accepts }: SuiteEntry, words: readonly string[], { url
   const address = url ?? (first !== undefined && rest.length === 0 && ADDRESS.test(first) ? first : undefined);
   if (url !== undefined && first !== undefined) throw new CliError('give a command or --url, not both');
   if (address !== undefined) {
-    const token = apiKey ?? (process.env['EXECUTOR_API_KEY'] || undefined);
-    return { kind: 'url', url: address, ...(token === undefined ? {} : { token }) };
+    if (apiKey !== undefined) return { kind: 'url', url: address, token: apiKey };
+    const token = process.env['EXECUTOR_API_KEY'];
+    return { kind: 'url', url: address, ...(token ? { token, tokenFrom: 'environment' } : {}) };
   }
   if (first === undefined) {
     const wanted = accepts.includes('command') ? `-- <command…>` : '<address>';

@@ -12,6 +12,8 @@ interface CheckBase {
   readonly group: string;
   /** Ids of the sentences that it tests. Only a RECOMMENDED check may have none. */
   readonly cites: readonly string[];
+  /** What it may take where nobody says otherwise; the usual time unless given. */
+  readonly limitMs?: number;
 }
 
 /** What is known of a check before it runs. */

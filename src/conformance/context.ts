@@ -25,6 +25,12 @@ export interface ContextOptions {
   readonly limitMs: number;
 }
 
+/** What all checks of a run have in common. */
+export interface RunContext extends Omit<ContextOptions, 'limitMs'> {
+  /** What each check may take; its own time unless given. */
+  readonly limitMs?: number;
+}
+
 /** Makes the context of one check. Disposing it ends every process and connection of the check. */
 export function openContext({ target, settings, limitMs }: ContextOptions): OpenContext {
   const deadline = new Deadline(limitMs);

@@ -1,13 +1,14 @@
 import { CheckFailed, NotApplicable } from './check.js';
-import { type ContextOptions, type OpenContext, openContext } from './context.js';
-import { CHECK_GRACE_MS } from './limits.js';
+import { type OpenContext, openContext, type RunContext } from './context.js';
+import { CHECK_GRACE_MS, DEFAULT_CHECK_LIMIT_MS } from './limits.js';
 import type { Outcome, Verdict } from './outcome.js';
 import type { SuiteCheck } from './suite.js';
 
 /** Runs one check against a fresh target, within its limit, and ends the target. Never throws. */
-export async function runCheck(check: SuiteCheck, options: ContextOptions): Promise<Outcome> {
+export async function runCheck(check: SuiteCheck, options: RunContext): Promise<Outcome> {
   const began = performance.now();
-  const context = openContext(options);
+  const limitMs = options.limitMs ?? check.limitMs ?? DEFAULT_CHECK_LIMIT_MS;
+  const context = openContext({ ...options, limitMs });
   let verdict: Verdict;
   try {
     verdict = await judge(check, context);

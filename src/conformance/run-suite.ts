@@ -1,7 +1,7 @@
 import { SallyportError } from '../errors/index.js';
 import { printable } from '../wire/index.js';
-import type { ContextOptions } from './context.js';
-import { DEFAULT_CHECK_LIMIT_MS, DEFAULT_JOBS } from './limits.js';
+import type { RunContext } from './context.js';
+import { DEFAULT_JOBS } from './limits.js';
 import type { Outcome, Report } from './outcome.js';
 import { runCheck } from './run-check.js';
 import { selectChecks } from './select.js';
@@ -12,9 +12,9 @@ import { describeTarget, kindOf, type Target } from './target/target.js';
 export interface RunOptions {
   /** Ids, beginnings of ids, or patterns with `*`. All checks unless given. */
   readonly only?: readonly string[];
-  /** What one check may take, the start of its target included. */
+  /** What each check may take, the start of its target included; 10 seconds unless given, and more where it installs something. */
   readonly limitMs?: number;
-  /** How many checks run at once. */
+  /** How many checks run at once; at least one. */
   readonly jobs?: number;
   /** The suite's own options, by name. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export interface RunOptions {
 export interface LoadedSuite {
   readonly suite: Suite;
   readonly checks: readonly SuiteCheck[];
-  readonly context: ContextOptions;
+  readonly context: RunContext;
 }
 
 /** Loads a suite for a target. Throws CONFORMANCE_UNKNOWN or CONFORMANCE_TARGET. */
@@ -37,7 +37,8 @@ export async function loadSuite(name: string, target: Target, options: RunOption
   requireTarget(entry, target);
   const settings = settingsOf(entry, options.settings ?? {});
   const suite = await entry.load();
-  const context = { target, settings, limitMs: options.limitMs ?? DEFAULT_CHECK_LIMIT_MS };
+  const { limitMs } = options;
+  const context = { target, settings, ...(limitMs === undefined ? {} : { limitMs }) };
   return { suite, context, checks: selectChecks(suite.checks, options.only) };
 }
 
@@ -60,7 +61,7 @@ export async function runLoaded(loaded: LoadedSuite, options: RunOptions = {}): 
       options.onOutcome?.(outcome);
     }
   };
-  await Promise.all(Array.from({ length: options.jobs ?? DEFAULT_JOBS }, work));
+  await Promise.all(Array.from({ length: Math.max(1, options.jobs ?? DEFAULT_JOBS) }, work));
   return {
     suite: suite.name,
     title: suite.title,
@@ -100,6 +101,8 @@ function settingsOf(entry: SuiteEntry, given: Readonly<Record<string, string>>):
     if (known.choices?.includes(value) === false) {
       throw refuse(`knows ${name} as ${known.choices.join(', ')}, not ${printable(value, 40)}`);
     }
+    if (known.accepts?.(value) === false)
+      throw refuse(`takes a ${known.value} for ${name}, not ${printable(value, 40)}`);
     settings.set(name, value);
   }
   return settings;

@@ -8,6 +8,8 @@ export interface SuiteSetting {
   readonly value: string;
   readonly help: string;
   readonly choices?: readonly string[];
+  /** Tells whether a value can be used, where it is not one of a few. */
+  readonly accepts?: (value: string) => boolean;
   readonly fallback?: string;
 }
 
@@ -77,6 +79,7 @@ export const SUITES: readonly SuiteEntry[] = [
         name: 'registry-port',
         value: 'port',
         help: "where the suite's own registry listens on loopback; the target must install from it",
+        accepts: (port) => /^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) < 65_536,
       },
     ],
     load: async () => (await import('./executor/suite.js')).EXECUTOR_SUITE,

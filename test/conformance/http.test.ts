@@ -47,6 +47,12 @@ describe('an HTTP call of a check', () => {
     });
   });
 
+  it('leaves out a header that is undefined, the key included', async () => {
+    const context = contextFor(await serve('echo'));
+    const { json } = await callHttp(context, { method: 'GET', path: '/', headers: { authorization: undefined } });
+    expect(json).not.toMatchObject({ headers: { authorization: expect.anything() } });
+  });
+
   it('is in the transcript, without the key', async () => {
     const context = contextFor(await serve('echo'));
     await callHttp(context, { method: 'PUT', path: '/', body: 'not { json' });

@@ -111,6 +111,10 @@ describe('a suite', () => {
     expect(connections).toBe(4);
   });
 
+  it('runs its checks one by one where it may run none at once', async () => {
+    expect((await runPing(GOOD, { jobs: 0 })).outcomes.length).toBe(4);
+  });
+
   it('stops before the next check when it is told to', async () => {
     const stop = new AbortController();
     const report = await runPing(GOOD, { jobs: 1, signal: stop.signal, onOutcome: () => stop.abort() });
@@ -124,6 +128,10 @@ describe('a suite by name', () => {
     ['runner', { kind: 'url', url: 'http://127.0.0.1' }, {}, 'judges a command or a ws: or wss: address'],
     ['runner', { kind: 'url', url: 'no address' }, {}, 'not no address'],
     ['runner', GOOD, { settings: { colour: 'red' } }, 'the suite runner has no option colour'],
+    ...['abc', '0', '65536', '1e3', ''].map((port) => {
+      const options = { settings: { 'registry-port': port } };
+      return ['executor', { kind: 'url', url: 'http://127.0.0.1' }, options, 'takes a port for registry-port'] as const;
+    }),
     ['runner', GOOD, { only: ['runner.sesion.one-done'] }, 'did you mean runner.session.one-done?'],
   ] as const)('refuses %s for what cannot be', async (name, target, options, message) => {
     await expect(runSuite(name, target, options)).rejects.toThrow(message);

@@ -164,7 +164,9 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     async run(session) {
       session.registry();
       const body = { packageName: TOOLS, name: 'echo', params: { a: 1 } };
-      expectEqual(outputOf(await session.post(body, { 'x-tpmjs-protocol-version': '1.0' })), { a: 1 }, 'the output');
+      for (const headers of [{ 'x-tpmjs-protocol-version': '1.0' }, {}]) {
+        expectEqual(outputOf(await session.post(body, headers)), { a: 1 }, 'the output');
+      }
     },
   },
   {

@@ -55,7 +55,7 @@ export const EXTENDED_CHECKS: readonly Check<ExecutorSession>[] = [
     level: 'RECOMMENDED',
     reason: 'a limit makes calls wait or be refused; it never mixes or loses them',
     group,
-    cites: ['tpmjs.extended.concurrency'],
+    cites: [],
     async run(session) {
       const calls = [0, 1, 2, 3].map((index) => session.output('echo', { params: { index } }));
       expectEqual(

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { type Check, NotApplicable } from '../check.js';
 import { expectEqual, expectThat } from '../expect.js';
-import { isObject } from '../target/codec.js';
+import { isObject, type JsonObject } from '../target/codec.js';
 import type { HttpAnswer } from '../target/http.js';
 import { type ExecutorSession, expectFailure } from './session.js';
 
@@ -11,38 +12,37 @@ const MINIMUM_MS = 60_000;
 /** Some executors take a shorter limit from a request; who does not know the field ignores it. */
 const SHORT = { timeoutMs: 1_500 };
 
-/** Runs a tool that does not end. Does not apply when the executor's own limit is longer than the check may take. */
-async function timedOut(session: ExecutorSession, name: string): Promise<HttpAnswer> {
+/** How much longer than the check a tool runs. It ends by itself then: an executor that goes on with it has no place for others. */
+const LONGER_MS = 2_000;
+
+/** Runs a tool that does not end in time. Does not apply when the executor's own limit is longer than the check may take. */
+async function timedOut(session: ExecutorSession, name: string, given: JsonObject = {}): Promise<HttpAnswer> {
   session.registry();
   const { json } = await session.get('/info');
   const capabilities = isObject(json) && isObject(json['capabilities']) ? json['capabilities'] : {};
   const limit = capabilities['maxExecutionTimeMs'];
   const { deadline } = session.context;
   try {
-    return await session.tool(name, SHORT);
+    return await session.tool(name, {
+      ...SHORT,
+      params: { ...given, ms: Math.round(deadline.remainingMs) + LONGER_MS },
+    });
   } catch (error) {
-    if (deadline.remainingMs > 0 || (typeof limit === 'number' && limit < deadline.limitMs)) throw error;
+    if (!deadline.signal.aborted || (typeof limit === 'number' && limit < deadline.limitMs)) throw error;
     const known = typeof limit === 'number' ? `${limit} ms` : 'not known';
     throw new NotApplicable(`its limit is ${known}, and the check may take ${deadline.limitMs} ms: see --timeout`);
   }
 }
 
-/** Only where tools have a process of their own can they be kept apart. */
-async function requireIsolation(session: ExecutorSession): Promise<void> {
-  session.registry();
-  const { isolation } = await session.capabilities();
-  if (isolation === 'none') throw new NotApplicable('the executor says that it does not isolate tools');
-}
-
-/** Limits of time, and what is left behind. */
-export const LIFECYCLE_CHECKS: readonly Check<ExecutorSession>[] = [
+/** Limits of time. */
+export const TIMEOUT_CHECKS: readonly Check<ExecutorSession>[] = [
   {
     id: 'executor.timeouts.never',
-    title: 'A tool that never settles is ended, with EXECUTION_TIMEOUT',
+    title: 'A tool that does not settle is ended, with EXECUTION_TIMEOUT',
     level: 'MUST',
     group,
     cites: ['tpmjs.timeouts.enforce', 'tpmjs.timeouts.code', 'tpmjs.codes.timeout'],
-    run: async (session) => void expectFailure(await timedOut(session, 'never'), 'EXECUTION_TIMEOUT'),
+    run: async (session) => void expectFailure(await timedOut(session, 'sleeps'), 'EXECUTION_TIMEOUT'),
   },
   {
     id: 'executor.timeouts.busy',
@@ -50,30 +50,52 @@ export const LIFECYCLE_CHECKS: readonly Check<ExecutorSession>[] = [
     level: 'MUST',
     group,
     cites: ['tpmjs.timeouts.enforce', 'tpmjs.timeouts.code', 'tpmjs.codes.timeout'],
-    run: async (session) => void expectFailure(await timedOut(session, 'busy'), 'EXECUTION_TIMEOUT'),
+    async run(session) {
+      await session.requireIsolation();
+      expectFailure(await timedOut(session, 'busy'), 'EXECUTION_TIMEOUT');
+    },
   },
   {
     id: 'executor.timeouts.serves-on',
     title: 'After a timeout the next tool runs',
     level: 'MUST',
     group,
-    cites: ['tpmjs.timeouts.cleanup'],
+    cites: ['tpmjs.timeouts.enforce'],
     async run(session) {
-      await timedOut(session, 'busy');
+      await timedOut(session, 'sleeps');
       expectEqual(await session.output('echo', { params: { a: 1 } }), { a: 1 }, 'the output');
     },
   },
   {
+    id: 'executor.timeouts.cleanup',
+    title: 'What a tool started is ended when its time is up',
+    level: 'MUST',
+    group,
+    cites: ['tpmjs.timeouts.cleanup'],
+    async run(session) {
+      await session.requireIsolation();
+      // In two halves, so that the arguments of whatever is handed the params do not look like those of the process.
+      const mark = ['conformance', randomUUID()];
+      await timedOut(session, 'startsMarked', { mark });
+      expectEqual(await session.output('findsMarked', { params: { mark } }), false, 'whether its process is there');
+    },
+  },
+  {
     id: 'executor.timeouts.minimum',
-    title: 'A tool may run for a minute at least',
+    title: 'The maxExecutionTimeMs that the executor announces is a minute at least',
     level: 'SHOULD',
     group,
     cites: ['tpmjs.timeouts.minimum'],
     async run(session) {
       const { maxExecutionTimeMs } = await session.capabilities();
+      if (maxExecutionTimeMs === undefined) throw new NotApplicable('it gives no maxExecutionTimeMs');
       expectThat(Number(maxExecutionTimeMs) >= MINIMUM_MS, `maxExecutionTimeMs of ${MINIMUM_MS}`, maxExecutionTimeMs);
     },
   },
+];
+
+/** What is left behind, and what gets from one call to another. */
+export const ISOLATION_CHECKS: readonly Check<ExecutorSession>[] = [
   {
     id: 'executor.cleanup.files',
     title: 'What a tool writes to the temporary folder is gone afterwards',
@@ -81,7 +103,7 @@ export const LIFECYCLE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.lifecycle.cleanup', 'tpmjs.lifecycle.isolate'],
     async run(session) {
-      await requireIsolation(session);
+      await session.requireIsolation();
       const file = await session.output('writesFile');
       expectEqual(await session.output('readsFile', { params: { file } }), false, `whether ${file} is there`);
     },
@@ -93,7 +115,7 @@ export const LIFECYCLE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.lifecycle.cleanup'],
     async run(session) {
-      await requireIsolation(session);
+      await session.requireIsolation();
       const pid = await session.output('startsProcess');
       expectEqual(await session.output('findsProcess', { params: { pid } }), false, `whether process ${pid} is there`);
     },
@@ -105,7 +127,7 @@ export const LIFECYCLE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.info.process', 'tpmjs.codes.tool-error'],
     async run(session) {
-      await requireIsolation(session);
+      await session.requireIsolation();
       expectFailure(await session.tool('leaves'), 'TOOL_EXECUTION_ERROR');
       expectEqual((await session.get('/health')).status, 200, 'the status of /health');
     },
@@ -118,7 +140,7 @@ export const LIFECYCLE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.lifecycle.isolate'],
     async run(session) {
-      await requireIsolation(session);
+      await session.requireIsolation();
       await session.output('counts');
       expectEqual(await session.output('counts'), 1, 'the second count');
     },
@@ -131,7 +153,7 @@ export const LIFECYCLE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.lifecycle.isolate'],
     async run(session) {
-      await requireIsolation(session);
+      await session.requireIsolation();
       const output = await session.output('environment', { params: { names: ['EXECUTOR_API_KEY'] } });
       expectEqual(output, { EXECUTOR_API_KEY: null }, 'the output');
     },

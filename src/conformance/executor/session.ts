@@ -27,13 +27,14 @@ export class ExecutorSession {
     return this.call({ method: 'GET', path });
   }
 
-  options(path: string): Promise<HttpAnswer> {
-    const headers = { origin: 'http://127.0.0.1', 'access-control-request-method': 'POST' };
+  /** Asks as a browser does before the request itself: without the key. */
+  preflight(path: string): Promise<HttpAnswer> {
+    const headers = { origin: 'http://127.0.0.1', 'access-control-request-method': 'POST', authorization: undefined };
     return this.call({ method: 'OPTIONS', path, headers });
   }
 
   /** Sends any body to `/execute-tool`. */
-  post(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<HttpAnswer> {
+  post(body: unknown, headers: HttpCall['headers'] = {}): Promise<HttpAnswer> {
     return this.call({ method: 'POST', path: '/execute-tool', body, headers });
   }
 
@@ -63,6 +64,15 @@ export class ExecutorSession {
 
   async capabilities(): Promise<JsonObject> {
     return objectOf((await this.info())['capabilities'], 'capabilities');
+  }
+
+  /** For checks of what only an executor can do that gives tools a process of their own, and that could wedge any other. */
+  async requireIsolation(): Promise<void> {
+    this.registry();
+    const { isolation } = await this.capabilities();
+    if (isolation === undefined || isolation === 'none') {
+      throw new NotApplicable('the executor does not say that it isolates tools');
+    }
   }
 }
 

@@ -134,7 +134,11 @@ export const TPMJS_EXECUTOR: Specification = {
     ...section(
       'Implementation Checklist: Extended',
       ['extended.caching', 'Package caching'],
-      ['extended.concurrency', 'Concurrent execution limiting'],
+      [
+        'extended.concurrency',
+        'Concurrent execution limiting',
+        'nothing announces the limit, and calls that wait for it look like slow ones',
+      ],
       ['extended.api-routes', 'Support for both /path and /api/path routes'],
       ['extended.metadata', 'Region/metadata in /info response'],
     ),

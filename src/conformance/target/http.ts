@@ -8,7 +8,8 @@ export interface HttpCall {
   readonly method: string;
   /** Relative to the target's address. */
   readonly path: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  /** Beside those of the body and of the key, or instead of them; one that is undefined is not sent at all. */
+  readonly headers?: Readonly<Record<string, string | undefined>>;
   /** Sent as it is; a value that is neither text nor bytes as JSON, with its content type. */
   readonly body?: unknown;
 }
@@ -28,7 +29,7 @@ export async function callHttp(context: CheckContext, call: HttpCall): Promise<H
   if (target.kind !== 'url') throw new NotApplicable('the target has no address');
   const url = new URL(`${target.url.replace(/\/$/, '')}${call.path}`);
   const { bytes, headers } = bodyOf(call.body);
-  const sent = { ...headers, ...(target.token === undefined ? {} : bearer(target.token)), ...call.headers };
+  const sent = given({ ...headers, ...(target.token === undefined ? {} : bearer(target.token)), ...call.headers });
   const shown = `${call.method} ${call.path} ${JSON.stringify(hideToken(sent))} ${bytes.toString()}`;
   transcript.add('suite', shown.trimEnd());
   const began = performance.now();
@@ -66,6 +67,12 @@ function bodyOf(body: unknown): { readonly bytes: Buffer; readonly headers: Reco
 
 function withLength(bytes: Buffer, headers: Record<string, string>) {
   return { bytes, headers: { ...headers, 'content-length': String(bytes.length) } };
+}
+
+function given(headers: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }
 
 function bearer(token: string): Record<string, string> {

@@ -14,6 +14,8 @@ export type Target =
       readonly url: string;
       /** Sent as a bearer token. */
       readonly token?: string;
+      /** The environment, where nobody named the token: it may be meant for another target, and this one may need none. */
+      readonly tokenFrom?: 'environment';
     };
 
 /** The kinds of target that a suite can judge. */

@@ -1,3 +1,5 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { describeTarget, runSuite, type Target } from '../../../src/conformance/index.js';
 import { freePort } from '../free-port.js';
 import { describeFlaws } from '../harness.js';
 import { startFlawed } from '../start.js';
@@ -82,20 +84,48 @@ describeFlaws({
       name: 'preflight-204',
       caughtBy: checks('cors.preflight-health', 'cors.preflight-execute', 'info.preflight'),
     },
-    { name: 'preflight-needs-key', caughtBy: checks('cors.preflight-health', 'cors.preflight-execute') },
+    {
+      name: 'preflight-needs-key',
+      caughtBy: checks('cors.preflight-health', 'cors.preflight-execute', 'info.preflight'),
+    },
+    { name: 'no-time-limit', caughtBy: checks('info.capabilities') },
     { name: 'sandboxed', caughtBy: checks('info.isolation') },
     { name: 'two-versions', caughtBy: checks('info.same-version') },
     { name: 'any-key', caughtBy: checks('auth.wrong') },
+    { name: 'key-if-given', caughtBy: checks('auth.missing', 'auth.before-body') },
+    { name: 'blocks', caughtBy: checks('health.while-busy') },
     { name: 'key-403', caughtBy: checks('auth.missing', 'auth.wrong', 'auth.before-body') },
     { name: 'body-first', caughtBy: checks('auth.before-body') },
     { name: 'wrong-timeout-code', caughtBy: checks('timeouts.never', 'timeouts.busy') },
     { name: 'half-a-minute', caughtBy: checks('timeouts.minimum') },
     { name: 'keeps-files', caughtBy: checks('cleanup.files') },
-    { name: 'keeps-processes', caughtBy: checks('cleanup.processes') },
+    { name: 'keeps-processes', caughtBy: checks('cleanup.processes', 'timeouts.cleanup') },
     { name: 'exit-is-success', caughtBy: checks('isolation.exit') },
     { name: 'own-environment', caughtBy: checks('isolation.own-key') },
     { name: 'result-from-output', caughtBy: checks('isolation.prints') },
     { name: 'no-cache', caughtBy: checks('extended.caching') },
     { name: 'no-api-routes', caughtBy: checks('extended.api-health', 'extended.api-execute') },
   ],
+});
+
+describe('an executor that needs no key', () => {
+  const statuses = async (tokenFrom: { readonly tokenFrom?: 'environment' }) => {
+    const { target, stop } = await startFlawed(PROGRAM, undefined, { args: ['--registry', 'http://127.0.0.1:9/'] });
+    onTestFinished(async () => stop?.());
+    const keyed: Target = { kind: 'url', url: describeTarget(target), token: 'a key', ...tokenFrom };
+    const { outcomes } = await runSuite('executor', keyed, { only: ['executor.auth'] });
+    return Object.fromEntries(outcomes.map(({ check, verdict }) => [check.id, verdict.status]));
+  };
+
+  it('is not judged by a key that was only found in the environment', async () => {
+    expect(await statuses({ tokenFrom: 'environment' })).toMatchObject({
+      'executor.auth.missing': 'skipped',
+      'executor.auth.wrong': 'skipped',
+      'executor.auth.right': 'passed',
+    });
+  });
+
+  it('fails by a key that was named', async () => {
+    expect(await statuses({})).toMatchObject({ 'executor.auth.missing': 'failed', 'executor.auth.wrong': 'failed' });
+  });
 });

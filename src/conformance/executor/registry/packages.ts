@@ -30,7 +30,7 @@ export const MISSING = `${SCOPE}/is-not-there`;
 
 const TOOLS_SOURCE = `
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -44,8 +44,8 @@ export const failsAtOnce = { execute({ message }) { throw new TypeError(message)
 export const failsOddly = { execute: async () => { throw 'not an error'; } };
 export const prints = { execute: async () => { console.log('{"success":false}'); console.error('noise'); return 'printed'; } };
 export const leaves = { execute: async () => { process.exit(0); } };
-export const never = { execute: () => new Promise(() => { setInterval(() => {}, 1000); }) };
-export const busy = { execute() { for (;;); } };
+export const sleeps = { execute: ({ ms }) => new Promise((resolve) => setTimeout(resolve, ms)) };
+export const busy = { execute({ ms }) { const end = Date.now() + ms; while (Date.now() < end); } };
 export const counts = { execute: async () => { globalThis.conformanceCalls = (globalThis.conformanceCalls ?? 0) + 1; return globalThis.conformanceCalls; } };
 export const writesFile = { execute: async () => { const file = join(mkdtempSync(join(tmpdir(), 'conformance-')), 'left'); writeFileSync(file, 'x'); return file; } };
 export const readsFile = { execute: async ({ file }) => existsSync(file) };
@@ -59,6 +59,15 @@ const runs = (pid) => {
   // One that nobody has reaped yet is not running any more.
   try { return !/\\) [ZX]/.test(readFileSync('/proc/' + pid + '/stat', 'latin1')); } catch { return process.platform !== 'linux'; }
 };
+export const startsMarked = { execute: async ({ mark, ms }) => {
+  spawn(process.execPath, ['-e', 'setTimeout(() => {}, Number(process.argv[1]))', String(4 * ms), mark.join('-')], { stdio: 'ignore' }).unref();
+  await new Promise((resolve) => setTimeout(resolve, ms));
+} };
+const marked = (mark) => {
+  const has = (pid) => { try { return readFileSync('/proc/' + pid + '/cmdline', 'latin1').includes(mark); } catch { return false; } };
+  try { return readdirSync('/proc').some((pid) => /^[0-9]+$/.test(pid) && has(pid)); } catch { return false; }
+};
+export const findsMarked = { execute: async ({ mark }) => { for (let left = 20; left > 0 && marked(mark.join('-')); left -= 1) await new Promise((resolve) => setTimeout(resolve, 100)); return marked(mark.join('-')); } };
 export const findsProcess = { execute: async ({ pid }) => { for (let left = 20; left > 0 && runs(pid); left -= 1) await new Promise((resolve) => setTimeout(resolve, 100)); return runs(pid); } };
 export const cyclic = { execute: async () => { const loop = {}; loop.loop = loop; return loop; } };
 export const functionTool = Object.assign(() => 'wrong', { execute: async () => 'right' });

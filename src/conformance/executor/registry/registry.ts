@@ -7,6 +7,10 @@ import { tarball } from './tarball.js';
 /** How long a registry stays without a check that needs it: between two checks a target may still fetch from it. */
 const LINGER_MS = 2_000;
 
+const TAGS_PREFIX = '-/package/';
+/** A name with a scope or none, and then a version, a tag, `dist-tags` behind the prefix, or `-/` and a file. */
+const PACKAGE_PATH = /^(?:-\/package\/)?((?:@[^/]+\/)?[^@/][^/]*)(?:\/(?!-\/)([^/]+)|\/-\/([^/]+))?$/;
+
 interface Packed extends SuitePackage {
   readonly bytes: Buffer;
 }
@@ -67,35 +71,53 @@ export class Registry {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
-    const path = decodeURIComponent(request.url ?? '/').slice(1);
+    const path = pathOf(request);
     this.#requests.push(path);
-    const [name = '', file] = path.split('/-/');
-    const versions = this.#packages.filter((one) => one.name === name);
-    const found = versions.find(({ version }) => file === `${version}.tgz`);
-    if (file === undefined && versions.length > 0) {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(this.#packument(name, versions)));
-    } else if (found !== undefined) {
-      response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(found.bytes);
+    const found = this.#find(path);
+    if (found instanceof Buffer) {
+      response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(found);
     } else {
-      response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"Not found"}');
+      response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(found ?? { error: 'Not found' }));
     }
   }
 
-  #packument(name: string, versions: readonly Packed[]): unknown {
+  /** What npm clients ask for: a package, one version of it by number or tag, its tags, or its bytes. */
+  #find(path: string): Buffer | object | undefined {
+    const [, name = '', part, file] = PACKAGE_PATH.exec(path) ?? [];
+    const versions = this.#packages.filter((one) => one.name === name);
+    if (versions.length === 0) return undefined;
+    const tags: Readonly<Record<string, string | undefined>> = TAGS[name] ?? { latest: versions.at(-1)?.version };
+    if (path.startsWith(TAGS_PREFIX)) return part === 'dist-tags' ? tags : undefined;
+    if (file !== undefined) return versions.find(({ version }) => file === `${version}.tgz`)?.bytes;
+    if (part === undefined) return this.#packument(name, versions, tags);
+    const one = versions.find(({ version }) => version === (Object.hasOwn(tags, part) ? tags[part] : part));
+    return one && this.#manifest(one);
+  }
+
+  #packument(name: string, versions: readonly Packed[], tags: Readonly<Record<string, unknown>>): object {
     const published = '2020-01-01T00:00:00.000Z';
     return {
       name,
-      'dist-tags': TAGS[name] ?? { latest: versions.at(-1)?.version },
+      'dist-tags': tags,
       time: Object.fromEntries(versions.map(({ version }) => [version, published])),
-      versions: Object.fromEntries(
-        versions.map((one) => {
-          const integrity = `sha512-${createHash('sha512').update(one.bytes).digest('base64')}`;
-          const address = `http://127.0.0.1:${this.#port}/${name}/-/${one.version}.tgz`;
-          return [one.version, { ...manifestOf(one), dist: { tarball: address, integrity } }];
-        }),
-      ),
+      versions: Object.fromEntries(versions.map((one) => [one.version, this.#manifest(one)])),
     };
+  }
+
+  #manifest(one: Packed): object {
+    const integrity = `sha512-${createHash('sha512').update(one.bytes).digest('base64')}`;
+    const tarball = `http://127.0.0.1:${this.#port}/${one.name}/-/${one.version}.tgz`;
+    return { ...manifestOf(one), dist: { tarball, integrity } };
+  }
+}
+
+/** The path of a request without its first slash. One that cannot be decoded is that of nothing. */
+function pathOf({ url = '/' }: IncomingMessage): string {
+  try {
+    return decodeURIComponent(url.split('?', 1)[0] ?? '').slice(1);
+  } catch {
+    return '';
   }
 }
 
