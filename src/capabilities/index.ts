@@ -7,7 +7,7 @@ export {
   MAX_LISTED_TOOLS,
   MAX_REPORTED_ISSUES,
   MAX_TOOL_NAME_CHARS,
-  MAX_UNIQUE_ITEMS,
+  MAX_VALIDATION_READS,
   MAX_VALIDATION_STEPS,
 } from './limits.js';
 export { type ProviderManifest, type ToolManifest, toManifest } from './manifest.js';

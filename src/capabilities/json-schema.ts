@@ -1,13 +1,14 @@
 import type { OutputUnit } from '@cfworker/json-schema';
 import type { Issue } from './issues.js';
 import {
-  MAX_UNIQUE_ITEMS,
+  MAX_VALIDATION_READS,
   MAX_VALIDATION_STEPS,
   MAX_VALIDATION_STEPS_FOR_ALL_ISSUES,
   MAX_VALUES_FOR_ALL_ISSUES,
 } from './limits.js';
 import { meteredValidator } from './metered-validator.js';
 import { prepareJsonSchema } from './prepare-json-schema.js';
+import { hasRepeatedItems } from './repeated-items.js';
 import type { CompiledSchema, JsonSchema, Validation } from './schema.js';
 
 const TOO_INTRICATE = 'takes too long to check: send less, or nest it less deeply';
@@ -21,20 +22,31 @@ export function compileJsonSchema(source: JsonSchema): CompiledJsonSchema {
   const prepared = prepareJsonSchema(source);
   if (!prepared.ok) return prepared;
   const { schema, hasUniqueItems } = prepared;
-  const draft = draftOf(schema);
-  const first = meteredValidator(schema, { draft, report: 'first', maxSteps: MAX_VALIDATION_STEPS });
-  const all = meteredValidator(schema, { draft, report: 'all', maxSteps: MAX_VALIDATION_STEPS_FOR_ALL_ISSUES });
+  const whole = validatorFor(schema, hasUniqueItems ? MAX_VALIDATION_READS : undefined);
+  // The validator compares items pair by pair. Where no list has equal items there is nothing for it to find.
+  const bare = hasUniqueItems ? prepareJsonSchema(source, { uniqueItems: 'drop' }) : undefined;
+  const withoutPairs = bare?.ok ? validatorFor(bare.schema, undefined) : undefined;
   const validate = (value: unknown): Validation => {
     if (value === undefined) return { ok: false, issues: [{ path: [], message: 'is required' }] };
-    const long = hasUniqueItems ? longList(value, []) : undefined;
-    if (long !== undefined) return { ok: false, issues: [long] };
+    const foreign = findForeign(value);
+    if (foreign !== undefined) return { ok: false, issues: [foreign] };
+    return withoutPairs === undefined || hasRepeatedItems(value) ? whole(value) : withoutPairs(value);
+  };
+  return { ok: true, compiled: { kind: 'json', validate, toJsonSchema: () => schema } };
+}
+
+function validatorFor(schema: JsonSchema, maxReads: number | undefined): (value: unknown) => Validation {
+  const draft = draftOf(schema);
+  const first = meteredValidator(schema, { draft, report: 'first', maxSteps: MAX_VALIDATION_STEPS, maxReads });
+  const maxSteps = MAX_VALIDATION_STEPS_FOR_ALL_ISSUES;
+  const all = meteredValidator(schema, { draft, report: 'all', maxSteps, maxReads });
+  return (value) => {
     const result = first(value);
     if (result.kind === 'valid') return { ok: true, value };
     if (result.kind === 'exhausted') return { ok: false, issues: [{ path: [], message: TOO_INTRICATE }] };
     const full = countUpTo(value, MAX_VALUES_FOR_ALL_ISSUES) ? all(value) : result;
     return { ok: false, issues: toIssues(full.kind === 'invalid' ? full.errors : result.errors, value) };
   };
-  return { ok: true, compiled: { kind: 'json', validate, toJsonSchema: () => schema } };
 }
 
 function draftOf(schema: JsonSchema): '4' | '7' | '2020-12' {
@@ -43,17 +55,38 @@ function draftOf(schema: JsonSchema): '4' | '7' | '2020-12' {
   return /draft-0[67]/.test(named) ? '7' : '2020-12';
 }
 
-/** Finds a list that is too long to be compared pair by pair. */
-function longList(value: unknown, path: ReadonlyArray<string | number>): Issue | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  if (Array.isArray(value) && value.length > MAX_UNIQUE_ITEMS) {
-    return { path, message: `has more than ${MAX_UNIQUE_ITEMS} items, too many to check that each occurs once` };
-  }
-  for (const [key, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
-    const found = longList(item, [...path, key]);
-    if (found !== undefined) return found;
+interface Place {
+  readonly value: unknown;
+  readonly key?: string | number;
+  readonly parent?: Place;
+}
+
+/**
+ * Finds what a JSON Schema cannot speak of. To the validator bytes are an object with a property for each of them, and a big integer
+ * makes it throw. What a host's own function returned may be deep, or lead back to itself.
+ */
+function findForeign(root: unknown): Issue | undefined {
+  const seen = new Set<object>();
+  const rest: Place[] = [{ value: root }];
+  for (let place = rest.pop(); place !== undefined; place = rest.pop()) {
+    const { value } = place;
+    if (typeof value === 'bigint') return issueAt(place, 'is a big integer, which a JSON Schema cannot check');
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
+      return issueAt(place, 'is binary, which a JSON Schema cannot check');
+    }
+    seen.add(value);
+    for (const [key, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+      if (typeof item === 'object' || typeof item === 'bigint') rest.push({ value: item, key, parent: place });
+    }
   }
   return undefined;
+}
+
+function issueAt(found: Place, message: string): Issue {
+  const path: Array<string | number> = [];
+  for (let place: Place | undefined = found; place?.key !== undefined; place = place.parent) path.unshift(place.key);
+  return { path, message };
 }
 
 /** Tells whether a value has at most so many parts, without visiting more than that. */

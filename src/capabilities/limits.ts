@@ -10,8 +10,11 @@ export const MAX_TOOL_NAME_CHARS = 128;
 /** Enough to show what a namespace offers; a longer list costs the reader more than it tells. */
 export const MAX_LISTED_TOOLS = 20;
 
-/** `uniqueItems` compares every pair: 1,000 items are half a million comparisons, a few milliseconds. */
-export const MAX_UNIQUE_ITEMS = 1_000;
+/**
+ * How many looks at parts of a value a schema with `uniqueItems` may take where a list somewhere has equal items: then every pair of
+ * the lists that it is asked of is compared, up to 2,000 numbers or 500 small objects. A second or so of the host's time.
+ */
+export const MAX_VALIDATION_READS = 5_000_000;
 
 /** Collecting every issue visits the whole value: values with more parts than this report the first issue only. */
 export const MAX_VALUES_FOR_ALL_ISSUES = 1_000;

@@ -6,6 +6,11 @@ export type PreparedSchema =
   | { readonly ok: true; readonly schema: JsonSchema; readonly hasUniqueItems: boolean }
   | { readonly ok: false; readonly problem: string };
 
+export interface PrepareOptions {
+  /** Whether the copy has the keyword. */
+  readonly uniqueItems?: 'keep' | 'drop';
+}
+
 type SchemaNode = { [keyword: string]: unknown };
 type Path = ReadonlyArray<string | number>;
 
@@ -33,12 +38,12 @@ const UNSUPPORTED = ['$dynamicRef', '$recursiveRef'] as const;
  * reference is local and leads somewhere, and none runs in a circle. The copy is ours to change: `nullable` becomes a
  * type, and `$id` goes, since all references are local.
  */
-export function prepareJsonSchema(source: unknown): PreparedSchema {
+export function prepareJsonSchema(source: unknown, { uniqueItems = 'keep' }: PrepareOptions = {}): PreparedSchema {
   const copied = checkTransportSafe(source, { root: 'schema' });
   if (!copied.ok) return { ok: false, problem: copied.message };
   const root: unknown = copied.value;
   if (!isSchema(root)) return { ok: false, problem: 'schema: must be an object or a boolean' };
-  const check = new SchemaCheck(root);
+  const check = new SchemaCheck(root, uniqueItems);
   const problem = check.run();
   return problem === undefined
     ? { ok: true, schema: root, hasUniqueItems: check.hasUniqueItems }
@@ -48,13 +53,15 @@ export function prepareJsonSchema(source: unknown): PreparedSchema {
 class SchemaCheck {
   hasUniqueItems = false;
   readonly #root: SchemaNode | boolean;
+  readonly #uniqueItems: 'keep' | 'drop';
   readonly #seen = new Set<SchemaNode>();
   readonly #ends = new Set<SchemaNode>();
   readonly #queue: Array<{ node: unknown; path: Path }> = [];
   #problem: string | undefined;
 
-  constructor(root: SchemaNode | boolean) {
+  constructor(root: SchemaNode | boolean, uniqueItems: 'keep' | 'drop') {
     this.#root = root;
+    this.#uniqueItems = uniqueItems;
   }
 
   run(): string | undefined {
@@ -85,6 +92,7 @@ class SchemaCheck {
     this.#checkRef(node, path);
     this.#queueChildren(node, path);
     if (node.uniqueItems === true) this.hasUniqueItems = true;
+    if (this.#uniqueItems === 'drop') delete node.uniqueItems;
     if (node.nullable === true) allowNull(node);
     // The validator checks `url` by an expression that takes exponential time. It is no format of the standard (`uri` is);
     // in capitals the validator takes it for an annotation, and a reader still understands it.

@@ -163,7 +163,14 @@ describe('input that does not fit', () => {
     const outcome = await call(provider, 'json', { city: 'x', days });
     expect(outcome).toMatchObject({ error: { code: 'validation_error' } });
     expect(await call(provider, 'unique', days)).toMatchObject({
-      error: { code: 'validation_error', message: expect.stringContaining('more than 1000 items') },
+      error: { code: 'validation_error', message: expect.stringContaining('duplicate items at indexes 0 and 1') },
+    });
+    expect(await call(provider, 'unique', [...days.keys()])).toMatchObject({ ok: true });
+    expect(await call(provider, 'unique', [...days.keys(), 0, 199_999])).toMatchObject({
+      error: { code: 'validation_error', message: expect.stringContaining('duplicate items at indexes 0 and 200000') },
+    });
+    expect(await call(provider, 'unique', [...days.keys(), 199_999])).toMatchObject({
+      error: { code: 'validation_error', message: expect.stringContaining('takes too long to check') },
     });
   });
 
