@@ -7,7 +7,7 @@ import { createRemoteExecutor } from '../../src/guest/index.js';
 import { ExecClient } from '../../src/process/index.js';
 import { decodeMessagePack, encodeFrame, openWebSocket, webSocketTransport } from '../../src/wire/index.js';
 import { here } from '../sandbox/container/rooms.js';
-import { C_MODULES, eventsOf, hashKey, opened, start, until } from './start.js';
+import { C_MODULES, eventsOf, hashKey, opened, start, until, ZIG_MODULES } from './start.js';
 
 const weather = defineTools('weather', { temperature: async () => 21 });
 
@@ -169,6 +169,29 @@ describe('Wasm modules', () => {
     socket.close();
     await ended;
     expect(await import('./start.js').then(({ connect }) => connect(url, '/wasm/unknown'))).toBe(404);
+  });
+
+  it.each(['hang up', 'cancel'])('end a guest that does not read when its client is gone: %s', async (how) => {
+    const { url, server } = await start({ wasmDir: ZIG_MODULES, limits: { wasmGuests: 1, socketIdleMs: 400 } });
+    const socket = await opened(url, '/wasm/guest');
+    socket.send(encodeFrame({ type: 0, id: 'c1', functionName: 'sleep', params: 60_000 }));
+    for (let index = 0; index < 16; index += 1) socket.send(new Uint8Array(256 * 1024));
+    await expect.poll(() => server.trail.page({ kind: 'wasm' }, 1).executions[0]?.status).toBe('running');
+    const [record] = server.trail.page({ kind: 'wasm' }, 1).executions;
+    const execution = server.trail.find(record!.executionId)!;
+    // Until the pipe to the guest is full, and the connection is held up.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    if (how === 'cancel') execution.cancel();
+    else socket.terminate();
+    await execution.done;
+    expect(execution.record().status).toBe(how === 'cancel' ? 'cancelled' : 'succeeded');
+    // Its place is free again, once it is gone.
+    const next = async (): Promise<number> => {
+      const other = await opened(url, '/wasm/guest');
+      other.send(encodeFrame({ type: 0, id: 'c1', functionName: 'add', params: [2, 3] }));
+      return Promise.race([once(other, 'message').then(() => 1), once(other, 'close').then(() => 0)]);
+    };
+    await expect.poll(next, { timeout: 5_000 }).toBe(1);
   });
 });
 

@@ -12,6 +12,7 @@ export const { createServer, hashKey, subprotocolOf, SUBPROTOCOL }: typeof Serve
 
 export const KEY = 'a-key-that-is-long-enough';
 export const C_MODULES = fileURLToPath(new URL('../../examples/wasm/c', import.meta.url));
+export const ZIG_MODULES = fileURLToPath(new URL('../../examples/wasm/zig', import.meta.url));
 
 /** An answer, looked into by tests only. */
 // biome-ignore lint/suspicious/noExplicitAny: tests assert on parts of answers whose shape is what they test.
