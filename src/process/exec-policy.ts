@@ -1,6 +1,5 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
 import { isSallyportError, SallyportError } from '../errors/index.js';
 import {
   type Command,
@@ -14,6 +13,7 @@ import {
   shownByRooms,
 } from '../sandbox/index.js';
 import type { FileScope } from './fs/scope.js';
+import { realPlace } from './real-place.js';
 import { fileAccess, folderAccess, type Place, placeOf, type Surroundings, workspaceProblem } from './workspace.js';
 
 export interface ExecPolicyOptions {
@@ -109,14 +109,6 @@ function homes(): string[] {
     // A user without an account has none.
   }
   return [...new Set(own.filter((path) => path.startsWith('/')).map(realPlace))];
-}
-
-/** The real place of a path, of which only the beginning may be there. */
-function realPlace(path: string): string {
-  const full = resolve(path);
-  if (existsSync(full)) return realpathSync(full);
-  const parent = dirname(full);
-  return parent === full ? full : join(realPlace(parent), basename(full));
 }
 
 function realFolder(cwd: string, around: Surroundings): string {

@@ -7,6 +7,8 @@ import { type Dialect, isObject } from './messages.js';
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 /** How many characters of a refused value are quoted. */
 const QUOTED = 80;
+/** The longest path that the kernel takes, in bytes: PATH_MAX without the closing NUL. */
+const PATH_BYTES = 4_095;
 
 /** Reads the parameters of one request, and names the field that does not fit. */
 export class Fields {
@@ -128,15 +130,27 @@ export class Fields {
 
   /** An absolute path: native in the first dialect, a `file:` URI in the later one. */
   path(name: string): string {
-    return this.#path(name, this.string(name));
+    return this.#usable(name, this.string(name));
   }
 
   paths(name: string): string[] {
-    return this.strings(name).map((text, index) => this.#path(`${name}[${index}]`, text));
+    return this.strings(name).map((text, index) => this.#usable(`${name}[${index}]`, text));
+  }
+
+  /** A path in an answer. A tree may be deeper than any one path can tell. */
+  place(name: string): string {
+    return this.#path(name, this.string(name));
   }
 
   wrong(name: string, problem: string): ExecError {
     return new ExecError('invalidParams', `${this.#at}${name} ${problem}`);
+  }
+
+  /** What works on a path takes it apart, so one that the kernel would refuse goes no further. */
+  #usable(name: string, text: string): string {
+    const path = this.#path(name, text);
+    if (Buffer.byteLength(path) > PATH_BYTES) throw this.wrong(name, `must have at most ${PATH_BYTES} bytes`);
+    return path;
   }
 
   #path(name: string, text: string): string {

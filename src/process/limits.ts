@@ -53,6 +53,8 @@ export interface ProcessLimits {
   readonly walkDepth: number;
   readonly walkDirectories: number;
   readonly walkEntries: number;
+  /** Folders, entries and rules of a `sandbox` that a client describes. */
+  readonly sandboxRules: number;
   /** HTTP requests of one session at once. */
   readonly httpRequests: number;
   /** Bytes of request headers, and of response headers. */
@@ -117,6 +119,8 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
   walkDepth: 64,
   walkDirectories: 10_000,
   walkEntries: 50_000,
+  // Clients name a handful of folders with a few exceptions each. The place of every rule is asked of the system.
+  sandboxRules: 1_024,
   httpRequests: 32,
   // Common servers accept 8 to 16 KiB.
   httpHeaderBytes: 32 * KIB,

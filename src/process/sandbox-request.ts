@@ -19,8 +19,11 @@ export type SandboxRequest =
 
 const UNKNOWN: SandboxRequest = { kind: 'unknown' };
 
-/** Reads a client's description of a sandbox. Whatever is not exactly understood makes all of it unknown. */
-export function sandboxRequest(fields: Fields | undefined): SandboxRequest | undefined {
+/**
+ * Reads a client's description of a sandbox. Whatever is not exactly understood makes all of it unknown, and so do more
+ * than `most` roots, entries, or rules that those make together: each entry may stand for every root.
+ */
+export function sandboxRequest(fields: Fields | undefined, most: number): SandboxRequest | undefined {
   if (fields === undefined) return undefined;
   try {
     const permissions = fields.optionalObject('permissions');
@@ -29,28 +32,33 @@ export function sandboxRequest(fields: Fields | undefined): SandboxRequest | und
     if (type === 'disabled') return { kind: 'nothing' };
     const network = permissions.oneOf('network', ['restricted', 'enabled']);
     if (type === 'external') return { kind: 'rules', network, files: 'unrestricted' };
-    const files = fileRules(permissions.optionalObject('file_system'), fields);
+    const files = fileRules(permissions.optionalObject('file_system'), fields, most);
     return files === undefined ? UNKNOWN : { kind: 'rules', network, files };
   } catch {
     return UNKNOWN;
   }
 }
 
-function fileRules(fields: Fields | undefined, context: Fields): 'unrestricted' | FileRules | undefined {
+function fileRules(fields: Fields | undefined, context: Fields, most: number): 'unrestricted' | FileRules | undefined {
   if (fields === undefined) return undefined;
   if (fields.oneOf('type', ['unrestricted', 'restricted']) === 'unrestricted') return 'unrestricted';
-  const roots = projectRoots(context);
+  const roots = projectRoots(context, most);
+  const entries = fields.objects('entries');
+  if (roots === undefined || entries.length > most) return undefined;
   const write: string[] = [];
   const readOnly: { path: string; missing: 'skip' | 'refuse' }[] = [];
   let everythingReadable = false;
-  for (const entry of fields.objects('entries')) {
+  for (const entry of entries) {
     const access = entry.oneOf('access', ['read', 'write']);
     const named = placesOf(entry.optionalObject('path'), roots);
     if (named === undefined) return undefined;
     if (named === 'root') {
       if (access === 'write') return 'unrestricted';
       everythingReadable = true;
-    } else if (access === 'write') write.push(...named);
+      continue;
+    }
+    if (write.length + readOnly.length + named.length > most) return undefined;
+    if (access === 'write') write.push(...named);
     else {
       const missing = entry.optionalString('missing_path_behavior') === 'skip' ? 'skip' : 'refuse';
       readOnly.push(...named.map((path) => ({ path, missing }) as const));
@@ -60,8 +68,10 @@ function fileRules(fields: Fields | undefined, context: Fields): 'unrestricted' 
   return everythingReadable ? { write, readOnly } : undefined;
 }
 
-function projectRoots(fields: Fields): string[] {
-  if (fields.has('workspaceRoots')) return fields.paths('workspaceRoots');
+function projectRoots(fields: Fields, most: number): string[] | undefined {
+  if (fields.has('workspaceRoots')) {
+    return fields.strings('workspaceRoots').length > most ? undefined : fields.paths('workspaceRoots');
+  }
   return fields.has('cwd') ? [fields.path('cwd')] : [];
 }
 

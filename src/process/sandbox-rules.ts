@@ -2,6 +2,7 @@ import { lstatSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beneath, type Policy, type PolicyRequest } from '../sandbox/index.js';
 import type { FileScope } from './fs/scope.js';
+import { realEntryPlace } from './real-place.js';
 import type { FileRules, SandboxRequest } from './sandbox-request.js';
 
 type Rules = Extract<SandboxRequest, { kind: 'rules' }>;
@@ -42,7 +43,8 @@ export function scopeWithin(rules: Rules, scope: FileScope): FileScope {
   const { files } = rules;
   if (files === 'unrestricted') return scope;
   const roots = realRoots(files);
-  const exceptions = files.readOnly.map(({ path }) => realEntry(path) ?? path);
+  // What is not there yet must not be made either.
+  const exceptions = files.readOnly.map(({ path }) => realEntryPlace(path));
   const innermost = (path: string, folders: readonly string[]): number =>
     Math.max(0, ...folders.filter((folder) => beneath(path, folder)).map((folder) => folder.length));
   const allowed = (path: string): boolean => innermost(path, roots) > innermost(path, exceptions);

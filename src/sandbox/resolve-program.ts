@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { SallyportError } from '../errors/index.js';
 import { DEFAULT_SEARCH_PATH, SYSTEM_SEARCH_PATH } from './limits.js';
@@ -32,7 +32,10 @@ export function spawnFailed(subject: string, errno: string, cause?: unknown): Sa
 }
 
 /** Why a path cannot be run as a program, or nothing when it can. */
-function obstacle(path: string): string | undefined {
+export type Obstacle = (path: string) => string | undefined;
+
+/** The obstacle for whoever sees all of the machine. */
+export function obstacle(path: string): string | undefined {
   try {
     if (!statSync(path).isFile()) return 'EACCES';
     accessSync(path, constants.X_OK);
@@ -46,12 +49,14 @@ function obstacle(path: string): string | undefined {
 function interpreterOf(path: string): string | undefined {
   let handle: number;
   try {
-    handle = openSync(path, 'r');
+    // Whoever can write to the folder may have put a FIFO in its place by now, which must not be waited for.
+    handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
     // A program may be executable and yet unreadable.
     return undefined;
   }
   try {
+    if (!fstatSync(handle).isFile()) return undefined;
     const head = Buffer.alloc(SHEBANG_BYTES);
     const line = head.toString('latin1', 0, readSync(handle, head)).split('\n', 1)[0] ?? '';
     return /^#![ \t]*(\S+)/.exec(line)?.[1];
@@ -65,17 +70,18 @@ export function findProgram(
   name: string,
   searchPath: string,
   cwd: string,
+  obstacleOf: Obstacle = obstacle,
 ): { readonly ok: true; readonly file: string } | { readonly ok: false; readonly errno: string } {
   if (name === '') return { ok: false, errno: 'ENOENT' };
   if (name.includes('/')) {
     const file = resolve(cwd, name);
-    const errno = obstacle(file);
+    const errno = obstacleOf(file);
     return errno === undefined ? { ok: true, file } : { ok: false, errno };
   }
   let refused = false;
   for (const folder of searchPath.split(':')) {
     const file = resolve(cwd, folder, name);
-    const errno = obstacle(file);
+    const errno = obstacleOf(file);
     if (errno === undefined) return { ok: true, file };
     if (errno === 'EACCES') refused = true;
   }
@@ -83,12 +89,17 @@ export function findProgram(
 }
 
 /** Finds the program that a request names, in the PATH of the environment it brings. Throws SPAWN_FAILED. */
-export function resolveProgram(name: string, env: ReadonlyMap<string, string>, cwd: string): string {
-  const found = findProgram(name, env.get('PATH') ?? DEFAULT_SEARCH_PATH, cwd);
+export function resolveProgram(
+  name: string,
+  env: ReadonlyMap<string, string>,
+  cwd: string,
+  obstacleOf: Obstacle = obstacle,
+): string {
+  const found = findProgram(name, env.get('PATH') ?? DEFAULT_SEARCH_PATH, cwd, obstacleOf);
   if (!found.ok) throw spawnFailed(JSON.stringify(name), found.errno);
   const interpreter = interpreterOf(found.file);
   if (interpreter !== undefined) {
-    const errno = obstacle(resolve(cwd, interpreter));
+    const errno = obstacleOf(resolve(cwd, interpreter));
     if (errno !== undefined) throw spawnFailed(`${JSON.stringify(name)}: its interpreter ${interpreter}`, errno);
   }
   return found.file;

@@ -58,6 +58,25 @@ describe.each(KINDS)('hostile frames over %s', (kind) => {
   }, 30_000);
 });
 
+describe('a path that is longer than any can be', () => {
+  it('is refused where it is read, in both dialects', async () => {
+    const [first, later] = [rawPair(ownServer()), rawPair(ownServer())];
+    await first.first();
+    await later.later();
+    const long = '/a'.repeat(2_048);
+    const refusal = { code: -32602, message: expect.stringMatching(/at most 4095 bytes/) };
+    expect((await first.call('process/start', start('p', 'true', { cwd: long }))).error).toEqual(refusal);
+    expect((await later.call('process/start', laterStart('p', 'true', { cwd: `file://${long}` }))).error).toEqual(
+      refusal,
+    );
+    expect((await later.call('fs/copy', { sourcePath: 'file:///', destinationPath: `file://${long}` })).error).toEqual(
+      refusal,
+    );
+    const longest = `file://${long.slice(0, 4_095)}`;
+    expect((await later.call('fs/readFile', { path: longest })).error.code).toBe(-32004);
+  });
+});
+
 describe('hostile WebSockets', () => {
   it('are refused before the upgrade when a web page opens them', async () => {
     for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1']) {

@@ -23,13 +23,14 @@ const special = (kind: string, access: string, more: Record<string, unknown> = {
   ...entry,
 });
 const ROOT = special('root', 'read');
+const MOST = 64;
 const SKIP = { missing_path_behavior: 'skip' };
 
 /** A description as clients send it. */
 function described(entries: readonly unknown[], more: Record<string, unknown> = {}): SandboxRequest | undefined {
   const permissions = { type: 'managed', file_system: { type: 'restricted', entries }, network: 'restricted' };
   const roots = [uri(join(folder, 'project'))];
-  return sandboxRequest(new Fields({ permissions, workspaceRoots: roots, ...more }, 'later'));
+  return sandboxRequest(new Fields({ permissions, workspaceRoots: roots, ...more }, 'later'), MOST);
 }
 
 function narrowed(request: SandboxRequest | undefined, workspace = join(folder, 'project')) {
@@ -99,6 +100,28 @@ describe("a client's sandbox", () => {
     }
     expect(described([ROOT, write], { workspaceRoots: 'here' })?.kind).toBe('unknown');
     expect(described([special('root', 'write')])).toMatchObject({ kind: 'rules', files: 'unrestricted' });
+  });
+
+  it('is unknown when it names more than can be followed, before its entries are filled in with its roots', () => {
+    const entry = special('project_roots', 'read', SKIP);
+    const roots = (count: number) => ({ workspaceRoots: Array.from({ length: count }, () => uri(folder)) });
+    const entries = (count: number) => Array.from({ length: count }, () => entry);
+    expect(described([ROOT, ...entries(MOST)])?.kind).toBe('unknown');
+    expect(described([ROOT], roots(MOST))?.kind).toBe('rules');
+    expect(described([ROOT], roots(MOST + 1))?.kind).toBe('unknown');
+    expect(described([ROOT, entry], roots(MOST))?.kind).toBe('rules');
+    expect(described([ROOT, entry, entry], roots(MOST))?.kind).toBe('unknown');
+    const before = process.memoryUsage().heapUsed;
+    const most = 1_024;
+    const all = {
+      permissions: {
+        type: 'managed',
+        network: 'restricted',
+        file_system: { type: 'restricted', entries: entries(30_000) },
+      },
+    };
+    expect(sandboxRequest(new Fields({ ...all, ...roots(60_000) }, 'later'), most)?.kind).toBe('unknown');
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(100e6);
   });
 
   it('holds for files too', () => {

@@ -30,7 +30,8 @@ export function remoteFiles(rpc: Rpc, dialect: () => Dialect): FileAccess {
         createdAtMs: fields.integer('createdAtMs'),
         modifiedAtMs: fields.integer('modifiedAtMs'),
       })),
-    canonicalize: (path) => call('fs/canonicalize', { path: uri(path) }, 'repeatable', (fields) => fields.path('path')),
+    canonicalize: (path) =>
+      call('fs/canonicalize', { path: uri(path) }, 'repeatable', (fields) => fields.place('path')),
     readDirectory: (path) =>
       call('fs/readDirectory', { path: uri(path) }, 'repeatable', (fields) =>
         fields.objects('entries').map((entry) => ({
@@ -50,10 +51,10 @@ export function remoteFiles(rpc: Rpc, dialect: () => Dialect): FileAccess {
       return call('fs/walk', { path: uri(path), options }, 'repeatable', (fields) => ({
         entries: fields
           .objects('entries')
-          .map((entry) => ({ path: entry.path('path'), kind: entry.oneOf('kind', ['file', 'directory']) })),
+          .map((entry) => ({ path: entry.place('path'), kind: entry.oneOf('kind', ['file', 'directory']) })),
         errors: fields
           .objects('errors')
-          .map((error) => ({ path: error.path('path'), message: error.optionalString('message') ?? '' })),
+          .map((error) => ({ path: error.place('path'), message: error.optionalString('message') ?? '' })),
         truncated: fields.boolean('truncated'),
       }));
     },

@@ -177,7 +177,7 @@ export async function remotePeer(
         const capabilities = fields.optionalObject('capabilities');
         return {
           shell: { name: shell?.string('name') ?? '', path: shell?.string('path') ?? '' },
-          cwd: fields.path('cwd'),
+          cwd: fields.place('cwd'),
           capabilities: capabilities?.booleans() ?? {},
         };
       });

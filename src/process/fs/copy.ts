@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
-import { copyFile, lstat, open, readlink, symlink } from 'node:fs/promises';
+import { copyFile, type FileHandle, lstat, open, readlink, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { beneath } from '../../sandbox/index.js';
+import { realPlace } from '../real-place.js';
 import { badRequest } from './errors.js';
 import type { Gate } from './gate.js';
 import { HANDLES_HAVE_NAMES, type Opened, openAny } from './opened.js';
@@ -31,7 +32,7 @@ export async function copy(
     if (options.recursion === 'flat') {
       throw badRequest('fs/copy requires recursive: true when sourcePath is a directory');
     }
-    if (beneath(await realParent(destination), tree.real)) {
+    if (beneath(realPlace(destination), tree.real)) {
       throw badRequest('fs/copy cannot copy a directory to itself or one of its descendants');
     }
     await using copied = await ensureFolder(gate, destination);
@@ -44,22 +45,12 @@ export async function copy(
     await using file = await openAny(from.at(name), 'refuse');
     // Whoever copies a file onto itself must find it unchanged; the copy empties any other.
     await using target = await openForWriting(gate, destination, 'keep');
-    await copyContent(file, target.fd, destination);
+    await copyContent(file, target, destination);
     return;
   }
-  await using to = await gate.writable(dirname(destination));
+  await using to = await gate.writable(dirname(destination), destination);
+  gate.checkFile(destination, join(to.real, basename(destination)), 'write');
   await copyLink(from.at(name), to.at(basename(destination)), kind);
-}
-
-/** The real place of a path that may not exist yet. */
-async function realParent(path: string): Promise<string> {
-  try {
-    await using opened = await openAny(path);
-    return opened.real;
-  } catch {
-    const parent = dirname(path);
-    return parent === path ? path : join(await realParent(parent), basename(path));
-  }
 }
 
 async function copyTree(gate: Gate, from: Opened, to: Opened, depth: number): Promise<void> {
@@ -67,7 +58,9 @@ async function copyTree(gate: Gate, from: Opened, to: Opened, depth: number): Pr
   if (depth === 0) throw badRequest('the tree is too deep to be copied at once');
   for await (const entry of from.entries()) {
     const { name } = entry;
+    const real = join(to.real, Buffer.from(name, 'latin1').toString());
     if (entry.isDirectory()) {
+      gate.checkFolder(real, real, 'write');
       await makeFolder(to, name, 'latin1');
       await using innerFrom = await gate.inner(from, name, 'read');
       await using innerTo = await gate.inner(to, name, 'write');
@@ -75,18 +68,22 @@ async function copyTree(gate: Gate, from: Opened, to: Opened, depth: number): Pr
     } else if (entry.isFile()) {
       await using file = await openAny(from.at(name, 'latin1'), 'refuse');
       gate.checkFile(file.real, file.real, 'read');
+      gate.checkFile(real, real, 'write');
       await using target = await open(to.at(name, 'latin1'), OVERWRITE, 0o666);
-      await copyContent(file, target.fd, join(to.real, name));
+      await copyContent(file, target, real);
     } else if (entry.isSymbolicLink()) {
+      gate.checkFile(real, real, 'write');
       await copyLink(from.at(name, 'latin1'), to.at(name, 'latin1'), entry);
     }
     // Sockets, pipes and devices have no content to copy; a tree that holds some is copied without them.
   }
 }
 
-async function copyContent(file: Opened, handle: number, path: string): Promise<void> {
+async function copyContent(file: Opened, target: FileHandle, path: string): Promise<void> {
   if (!(await file.stat()).isFile()) throw badRequest('fs/copy only supports regular files, directories, and symlinks');
-  await copyFile(file.address, HANDLES_HAVE_NAMES ? `/proc/self/fd/${handle}` : path, constants.COPYFILE_FICLONE);
+  // Both are opened once more, and waited for: a FIFO would never let go of the thread.
+  if (!(await target.stat()).isFile()) throw badRequest(`path \`${path}\` is not a file`);
+  await copyFile(file.address, HANDLES_HAVE_NAMES ? `/proc/self/fd/${target.fd}` : path, constants.COPYFILE_FICLONE);
 }
 
 async function copyLink(from: Buffer, to: Buffer, kind: Kind): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
+import { ExecError } from '../exec-error.js';
 import type { ProcessLimits } from '../limits.js';
 import { copy } from './copy.js';
 import { badRequest } from './errors.js';
@@ -38,7 +39,7 @@ export class FileSystem {
 
   /** Opens a regular file for reading. Anything else is refused without waiting for it: a FIFO would block, a device may act. */
   open(path: string): Promise<FileHandle> {
-    return this.#gate.about(path, async (resolved) => {
+    return this.#gate.about(path, 'read', async (resolved) => {
       await using opened = await this.#gate.open(resolved);
       if (!(await opened.stat()).isFile()) throw badRequest(`path \`${path}\` is not a file`);
       return await opened.read();
@@ -65,27 +66,30 @@ export class FileSystem {
   }
 
   writeFile(path: string, bytes: Uint8Array): Promise<void> {
-    return this.#gate.about(path, async (resolved) => {
+    return this.#gate.about(path, 'write', async (resolved) => {
       await using file = await openForWriting(this.#gate, resolved, 'empty');
       await file.writeFile(bytes);
     });
   }
 
   createDirectory(path: string, parents: 'recursive' | 'flat'): Promise<void> {
-    return this.#gate.about(path, async (resolved) => {
+    return this.#gate.about(path, 'write', async (resolved) => {
       if (parents === 'flat') {
-        await using outer = await this.#gate.writable(dirname(resolved));
+        await using outer = await this.#gate.writable(dirname(resolved), path);
+        this.#gate.checkFolder(path, join(outer.real, basename(resolved)), 'write');
         await mkdir(outer.at(basename(resolved)));
         return;
       }
       await using folder = await ensureFolder(this.#gate, resolved);
-      this.#gate.checkFolder(path, folder.real, 'read');
+      // A folder that is there need not be written to; but one that must not be seen is refused as if it were not there.
+      const need = this.#gate.sees(folder.real, 'folder') ? 'read' : 'write';
+      this.#gate.checkFolder(path, folder.real, need);
     });
   }
 
   /** Describes what a path leads to, and whether it is a link itself. */
   getMetadata(path: string): Promise<FileMetadata> {
-    return this.#gate.about(path, async (resolved) => {
+    return this.#gate.about(path, 'read', async (resolved) => {
       const { folder, name, real } = await this.#gate.parent(resolved);
       await using outer = folder;
       const own = await lstat(outer.at(name));
@@ -97,7 +101,7 @@ export class FileSystem {
   }
 
   canonicalize(path: string): Promise<string> {
-    return this.#gate.about(path, async (resolved) => {
+    return this.#gate.about(path, 'read', async (resolved) => {
       await using opened = await this.#gate.open(resolved);
       return opened.real;
     });
@@ -105,7 +109,7 @@ export class FileSystem {
 
   /** Lists a folder; links are described by what they lead to, and left out when that is nothing. */
   readDirectory(path: string): Promise<DirectoryEntry[]> {
-    return this.#gate.about(path, async (resolved) => {
+    return this.#gate.about(path, 'read', async (resolved) => {
       await using folder = await this.#gate.readable(resolved);
       const limit = this.#limits.directoryEntries;
       const entries: DirectoryEntry[] = [];
@@ -121,28 +125,38 @@ export class FileSystem {
   }
 
   walk(path: string, options: WalkOptions): Promise<WalkResult> {
-    return this.#gate.about(path, (resolved) => walk(this.#gate, resolved, options, this.#limits));
+    return this.#gate.about(path, 'read', (resolved) => walk(this.#gate, resolved, options, this.#limits));
   }
 
   /** Removes a path. A link is removed, never what it leads to. */
   remove(path: string, recursion: 'recursive' | 'flat', missing: 'ignore' | 'refuse'): Promise<void> {
-    return this.#gate.about(path, async (resolved) => {
+    return this.#gate.about(path, 'write', async (resolved) => {
       if (dirname(resolved) === resolved) throw badRequest('the root folder cannot be removed');
       try {
-        await using folder = await this.#gate.writable(dirname(resolved));
+        await using folder = await this.#gate.writable(dirname(resolved), path);
         this.#gate.checkFile(path, join(folder.real, basename(resolved)), 'write');
         await removeEntry(this.#gate, folder, basename(resolved), recursion, this.#limits.treeDepth);
       } catch (error) {
         if (codeOf(error) !== 'ENOENT' || missing === 'refuse') throw error;
+        // Of what must not be seen, nothing tells whether it is there: neither a refusal nor a success.
+        await this.#gate.checkWay(path, 'write');
       }
     });
   }
 
   copy(source: string, destination: string, recursion: 'recursive' | 'flat'): Promise<void> {
     const maxDepth = this.#limits.treeDepth;
-    return this.#gate.about(source, (from) =>
-      this.#gate.about(destination, (to) => copy(this.#gate, from, to, { recursion, maxDepth })),
-    );
+    return this.#gate.about(source, 'read', async (from) => {
+      try {
+        await copy(this.#gate, from, resolve(destination), { recursion, maxDepth });
+      } catch (error) {
+        if (error instanceof ExecError) throw error;
+        // Either path may be the one that failed.
+        await this.#gate.checkWay(source, 'read');
+        await this.#gate.checkWay(destination, 'write');
+        throw error;
+      }
+    });
   }
 
   async #behind(path: string): Promise<Stats> {

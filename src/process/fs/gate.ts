@@ -1,8 +1,9 @@
+import { readlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ExecError } from '../exec-error.js';
 import type { Access } from '../workspace.js';
 import { asFsRefusal, badRequest } from './errors.js';
-import { HANDLES_HAVE_NAMES, type Opened, openAny, openFolder } from './opened.js';
+import { HANDLES_HAVE_NAMES, LINKS_MAX, type Opened, openAny, openFolder } from './opened.js';
 import { EVERYTHING, type FileScope } from './scope.js';
 
 /** Opens files and folders, if they are in scope. What was opened is what is judged, so links cannot lead astray. */
@@ -29,13 +30,13 @@ export class Gate {
     return this.#keep(opened, async () => this.checkFolder(path, opened.real, 'read'));
   }
 
-  /** Opens a folder that things may be made and removed in. */
-  async writable(path: string): Promise<Opened> {
-    const opened = await openFolder(path);
-    return this.#keep(opened, async () => this.checkFolder(path, opened.real, 'write'));
+  /** Opens the folder that something is to be made or removed in. A refusal speaks of that, whatever is wrong. */
+  async writable(folder: string, entry: string): Promise<Opened> {
+    const opened = await openFolder(folder);
+    return this.#keep(opened, async () => this.checkFolder(entry, opened.real, 'write'));
   }
 
-  /** Opens the folder that an entry is in, and tells what may be done with the entry. The folder itself may be hidden. */
+  /** Opens the folder that an entry is in, and tells where the entry really is. The folder itself may be hidden. */
   async parent(path: string): Promise<{ readonly folder: Opened; readonly name: string; readonly real: string }> {
     const folder = await openFolder(dirname(path));
     const name = basename(path);
@@ -66,26 +67,37 @@ export class Gate {
   }
 
   /** Runs something about a path, and makes a refusal of what goes wrong, in words about that path. */
-  async about<Result>(path: string, work: (path: string) => Promise<Result>): Promise<Result> {
+  async about<Result>(path: string, need: 'read' | 'write', work: (path: string) => Promise<Result>): Promise<Result> {
     try {
       return await work(resolve(path));
     } catch (error) {
       if (error instanceof ExecError) throw error;
-      // Whether something is there that must not be seen is not to be learnt from errors either.
-      if (this.#scope !== EVERYTHING && !(await this.#deepest(path))) throw notVisible(path);
+      await this.checkWay(path, need);
       throw asFsRefusal(error, path);
     }
   }
 
-  /** Whether the last thing on the way to a path that is there may be seen. */
+  /**
+   * Refuses a path that cannot be opened, if it leads to where nothing may be seen, with the words for something that is
+   * there: errors must not tell one from the other.
+   */
+  async checkWay(path: string, need: 'read' | 'write'): Promise<void> {
+    if (this.#scope !== EVERYTHING && !(await this.#deepest(path))) check(path, 'none', need);
+  }
+
+  /** Whether the last thing on the way to a path that is there may be seen. Links lead on, also those to nowhere. */
   async #deepest(path: string): Promise<boolean> {
-    for (let at = resolve(path); ; at = dirname(at)) {
+    let at = resolve(path);
+    for (let links = 0; ; ) {
       try {
         await using opened = await openAny(at);
         return this.sees(opened.real, (await opened.stat()).isDirectory() ? 'folder' : 'file');
       } catch {
         if (at === '/') return false;
       }
+      const target = links < LINKS_MAX ? await linkAt(at) : undefined;
+      if (target !== undefined) links += 1;
+      at = target ?? dirname(at);
     }
   }
 
@@ -104,6 +116,16 @@ function check(path: string, access: Access, need: 'read' | 'write'): void {
   if (access === 'none' && need === 'read') throw notVisible(path);
   if (access === 'write' || need === 'read') return;
   throw badRequest(`path \`${path}\` cannot be written to: it is in no workspace of commands`);
+}
+
+/** Where a link leads, if there is one. */
+async function linkAt(path: string): Promise<string | undefined> {
+  try {
+    await using folder = await openFolder(dirname(path));
+    return resolve(folder.real, await readlink(folder.at(basename(path))));
+  } catch {
+    return undefined;
+  }
 }
 
 function notVisible(path: string): ExecError {

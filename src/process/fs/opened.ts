@@ -4,6 +4,9 @@ import { type FileHandle, open, opendir, readlink, realpath } from 'node:fs/prom
 /** Opens a name without reading, writing or waking what it names: a device does not act, a FIFO does not wait. */
 const O_PATH = 0o10000000;
 
+/** As many links as the kernel follows in one path. */
+export const LINKS_MAX = 40;
+
 /** Whether an open file can be reached again by its handle, whatever has become of its name. */
 export const HANDLES_HAVE_NAMES = process.platform === 'linux' && existsSync('/proc/self/fd');
 

@@ -1,4 +1,5 @@
 import { lstat, rmdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { badRequest } from './errors.js';
 import type { Gate } from './gate.js';
 import type { Opened } from './opened.js';
@@ -29,7 +30,11 @@ async function removeTree(gate: Gate, outer: Opened, name: string, depth: number
       for await (const entry of folder.entries()) {
         try {
           if (entry.isDirectory()) await removeTree(gate, folder, entry.name, depth - 1);
-          else await unlink(folder.at(entry.name, 'latin1'));
+          else {
+            const real = join(folder.real, Buffer.from(entry.name, 'latin1').toString());
+            gate.checkFile(real, real, 'write');
+            await unlink(folder.at(entry.name, 'latin1'));
+          }
           removed += 1;
         } catch (error) {
           // Somebody else was faster.

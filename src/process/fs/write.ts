@@ -1,12 +1,10 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readlink } from 'node:fs/promises';
-import { basename, dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { badRequest } from './errors.js';
 import type { Gate } from './gate.js';
-import { type Opened, openAny, openFolder } from './opened.js';
+import { LINKS_MAX, type Opened, openAny, openFolder } from './opened.js';
 
-/** As many links as the kernel follows in one path. */
-const LINKS_MAX = 40;
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW | constants.O_NOCTTY;
 
 /** The `code` of an error of the system. */
@@ -28,7 +26,8 @@ export async function openForWriting(gate: Gate, path: string, content: 'empty' 
       if (!(await file.stat()).isFile()) throw badRequest(`path \`${path}\` is not a file`);
       return await file.write(content);
     }
-    await using folder = await gate.writable(dirname(target));
+    await using folder = await gate.writable(dirname(target), path);
+    gate.checkFile(path, join(folder.real, basename(target)), 'write');
     const entry = folder.at(basename(target));
     try {
       return await open(entry, CREATE, 0o666);
@@ -61,6 +60,7 @@ export async function ensureFolder(gate: Gate, path: string): Promise<Opened> {
   for (const name of missing.reverse()) {
     await using outer = folder;
     gate.checkFolder(path, outer.real, 'write');
+    gate.checkFolder(path, join(outer.real, name), 'write');
     await makeFolder(outer, name, 'utf8');
     folder = await openFolder(outer.at(name), 'refuse');
   }
@@ -69,7 +69,8 @@ export async function ensureFolder(gate: Gate, path: string): Promise<Opened> {
 
 /** Lets the system say why a folder cannot be made where something else is. */
 async function makeFolderAnyway(gate: Gate, path: string): Promise<Opened> {
-  await using outer = await gate.writable(dirname(path));
+  await using outer = await gate.writable(dirname(path), path);
+  gate.checkFolder(path, join(outer.real, basename(path)), 'write');
   await mkdir(outer.at(basename(path)));
   return openFolder(outer.at(basename(path)), 'refuse');
 }

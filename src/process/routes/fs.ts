@@ -10,7 +10,7 @@ type Work = (files: FileSystem, context: RouteContext) => Promise<unknown>;
 /** A route into the file system: its refusals have the numbers of the table, and its answer is `{}` unless it has one. */
 function fsRoute(prepare: (fields: Fields, idLength: number) => Work): Route {
   return (fields, limits) => {
-    const sandbox = sandboxRequest(fields.optionalObject('sandbox'));
+    const sandbox = sandboxRequest(fields.optionalObject('sandbox'), limits.sandboxRules);
     const work = prepare(fields, limits.idLength);
     return async (context) => {
       const files = context.handler.files(sandbox);

@@ -50,7 +50,7 @@ const startLater: Route = (fields, limits) => {
     ...commonStart(fields, limits.idLength),
     pipeStdin: fields.booleanOr('pipeStdin', 'false'),
     envPolicy: envPolicy(fields.optionalObject('envPolicy')),
-    sandbox: sandboxRequest(fields.optionalObject('sandbox')),
+    sandbox: sandboxRequest(fields.optionalObject('sandbox'), limits.sandboxRules),
   };
   return async ({ handler, session }) => {
     const process = await handler.start(session, params);

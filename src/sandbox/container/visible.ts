@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { DEFAULT_SEARCH_PATH } from '../limits.js';
 import type { Command } from '../request.js';
-import { checkFolder, resolveProgram, spawnFailed } from '../resolve-program.js';
+import { checkFolder, obstacle, resolveProgram, spawnFailed } from '../resolve-program.js';
 import { beneath } from './paths.js';
 import type { FilesystemPolicy } from './policy.js';
 
@@ -39,12 +39,23 @@ export class Visibility {
     const { cwd, env } = command;
     const folders = (env.get('PATH') ?? DEFAULT_SEARCH_PATH).split(':').map((folder) => resolve(cwd, folder));
     const search = folders.filter((folder) => this.#shows(folder)).join(':');
-    const file = resolveProgram(name, new Map([['PATH', search === '' ? '/nonexistent' : search]]), cwd);
-    // What is behind a link must be visible too, or the kernel would not find it.
-    if (!this.#shows(file) || !this.#shows(realpathSync(file))) {
-      throw spawnFailed(`${JSON.stringify(name)}: ${file} is not visible inside`, 'ENOENT');
+    // Said of everything out there, whether it is there or not.
+    if (name.includes('/') && !this.#shows(resolve(cwd, name))) {
+      throw spawnFailed(`${JSON.stringify(name)}: ${resolve(cwd, name)} is not visible inside`, 'ENOENT');
     }
-    return file;
+    const visible = new Map([['PATH', search === '' ? '/nonexistent' : search]]);
+    return resolveProgram(name, visible, cwd, (path) => this.#obstacle(path));
+  }
+
+  /** What is behind a link must be visible too, or the kernel would not find it. What is not there and what is hidden look alike. */
+  #obstacle(path: string): string | undefined {
+    let real: string;
+    try {
+      real = realpathSync(path);
+    } catch {
+      return 'ENOENT';
+    }
+    return this.#shows(path) && this.#shows(real) ? obstacle(real) : 'ENOENT';
   }
 
   /** Checks that a command can start where it wants to. Throws SPAWN_FAILED. */
