@@ -20,6 +20,7 @@ export class PackumentCache {
   }
 
   set(key: string, value: unknown): this {
+    followNoLockFiles(value);
     this.#entries.delete(key);
     this.#entries.set(key, { value, until: performance.now() + TTL_MS });
     const oldest = this.#entries.size > MAX_ENTRIES ? this.#entries.keys().next().value : undefined;
@@ -34,5 +35,20 @@ export class PackumentCache {
   /** Forgets a package, so that the next look asks the registry. */
   forget(escapedName: string): void {
     for (const key of this.#entries.keys()) if (key.endsWith(`/${escapedName}`)) this.#entries.delete(key);
+  }
+}
+
+/**
+ * Versions that were published with a lock file of their own (`npm-shrinkwrap.json`) are marked, and npm's resolver leaves
+ * their dependencies to that file. Here all dependencies are resolved from ranges, so that the deny-list, the minimum age
+ * and the rule that everything comes from the registry hold for them, too. pacote hands out the very object that it keeps.
+ */
+function followNoLockFiles(packument: unknown): void {
+  if (typeof packument !== 'object' || packument === null || !('versions' in packument)) return;
+  const { versions } = packument;
+  if (typeof versions !== 'object' || versions === null) return;
+  const manifests: readonly unknown[] = Object.values(versions);
+  for (const manifest of manifests) {
+    if (typeof manifest === 'object' && manifest !== null) Reflect.deleteProperty(manifest, '_hasShrinkwrap');
   }
 }
