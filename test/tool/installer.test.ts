@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, expect, it, vi } from 'vitest';
@@ -23,6 +24,45 @@ it('fails a job whose process cannot be started, and starts one for the next', a
   await expect(installer.resolve(job)).rejects.toThrow('could not be started');
   process.execPath = NODE;
   expect(await installer.resolve(job)).toMatchObject({ name: 'a', version: '1.0.0' });
+  await registry.close();
+});
+
+/** The installers that this process runs. */
+function installers(): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        const parent = Number(/\) \w (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'latin1'))?.[1]);
+        const ours = readFileSync(`/proc/${name}/cmdline`, 'latin1').includes('installer-main.js');
+        return parent === process.pid && ours ? [Number(name)] : [];
+      } catch {
+        return [];
+      }
+    });
+}
+
+it('begins again with an empty folder when a process died over a job', async () => {
+  const registry = await TestRegistry.start();
+  registry.publish(
+    { name: 'quick', files: { 'index.js': '', 'lib/a.js': '' } },
+    { name: 'slow', files: { 'index.js': '' }, delay: 1_500 },
+    { name: 'both', files: { 'index.js': '' }, manifest: { dependencies: { quick: '*', slow: '*' } } },
+  );
+  const folder = join(scratchFolder(), 'draft');
+  await using installer = new InstallerProcess({ cacheDir: scratchFolder(), registry: registry.url }, 30_000);
+  const limits = { maxPackages: 10, maxFiles: 10, maxBytes: 100_000 };
+  const lists = { before: undefined, deny: [], allowScripts: [] };
+  const built = installer.install(
+    { name: 'both', version: '1.0.0', integrity: undefined, ...lists, folder, ...limits },
+    () => {},
+  );
+  built.catch(() => {});
+  await expect.poll(() => existsSync(join(folder, 'node_modules/quick/lib/a.js')), { timeout: 20_000 }).toBe(true);
+  writeFileSync(join(folder, 'node_modules', 'left-behind'), '');
+  for (const pid of installers()) process.kill(pid, 'SIGKILL');
+  expect(await built).toMatchObject({ packages: 3 });
+  expect(readdirSync(join(folder, 'node_modules')).sort()).toEqual(['both', 'quick', 'slow']);
   await registry.close();
 });
 

@@ -10,7 +10,7 @@ import { freshnessOf } from '../../src/tool/http/cache-control.js';
 import { bodyHash } from '../../src/tool/idempotency.js';
 import { failureOfJob } from '../../src/tool/install/failure-of-job.js';
 import { JobFailure } from '../../src/tool/install/installer.js';
-import { isListed } from '../../src/tool/install/package-list.js';
+import { isAllowed, isDenied } from '../../src/tool/install/package-list.js';
 import { packageNameProblem, versionKind } from '../../src/tool/package-names.js';
 import { FrameReader } from '../../src/tool/run/frames.js';
 import { AddressPolicy } from '../../src/tool/webhooks/address.js';
@@ -108,10 +108,19 @@ describe('names', () => {
 
   it('finds packages on a list by name and range', () => {
     const list = ['evil', '@a/b@<2'];
-    expect(isListed(list, 'evil', '9.0.0')).toBe(true);
-    expect(isListed(list, '@a/b', '1.0.0')).toBe(true);
-    expect(isListed(list, '@a/b', '2.0.0')).toBe(false);
-    expect(isListed(list, 'evil2', '1.0.0')).toBe(false);
+    for (const isListed of [isAllowed, isDenied]) {
+      expect(isListed(list, 'evil', '9.0.0')).toBe(true);
+      expect(isListed(list, '@a/b', '1.0.0')).toBe(true);
+      expect(isListed(list, '@a/b', '2.0.0')).toBe(false);
+      expect(isListed(list, 'evil2', '1.0.0')).toBe(false);
+    }
+  });
+
+  it('counts prereleases to a range that keeps packages out, and not to one that lets them in', () => {
+    expect(isDenied(['evil@<3'], 'evil', '2.0.0-beta.1')).toBe(true);
+    expect(isDenied(['evil@*'], 'evil', '1.0.0-0')).toBe(true);
+    expect(isDenied(['evil@<3'], 'evil', '3.0.0')).toBe(false);
+    expect(isAllowed(['good@<3'], 'good', '2.0.0-beta.1')).toBe(false);
   });
 });
 

@@ -1,11 +1,11 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import Arborist, { type ArboristNode, type ArboristTree } from '@npmcli/arborist';
 import { extractPackage, type TreeBudget } from './extract.js';
 import { InstallError } from './install-problem.js';
 import type { InstalledTree, InstallJob, PendingScript } from './jobs.js';
 import type { NpmOptions } from './npm-config.js';
-import { isListed } from './package-list.js';
+import { isAllowed, isDenied } from './package-list.js';
 import type { PackumentCache } from './packument-cache.js';
 import { sealFolders } from './seal.js';
 
@@ -47,7 +47,7 @@ function checkNode(node: ArboristNode, job: InstallJob): void {
   if (inside === '' || inside.startsWith('..') || inside.startsWith(sep)) {
     throw new InstallError('source', `${name} would be installed outside of its tree`);
   }
-  if (isListed(job.deny, name, node.version)) {
+  if (isDenied(job.deny, name, node.version)) {
     throw new InstallError('denied', `${name}@${node.version} is on the deny-list of this executor`);
   }
 }
@@ -70,6 +70,15 @@ export function loaderSource(name: string): string {
   return `import * as pkg from ${JSON.stringify(name)};\nexport { pkg };\n`;
 }
 
+/** Takes away what an installer that died left in a draft. */
+async function clear(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  if ((await readdir(folder)).length === 0) return;
+  // Takes a while to load: only when it is needed.
+  const { removeTree } = await import('../../sandbox/index.js');
+  await removeTree(folder);
+}
+
 /** Builds a package's whole tree in a folder that nobody else uses. */
 export async function buildTree(
   job: InstallJob,
@@ -78,6 +87,7 @@ export async function buildTree(
   progress: (packages: number) => void,
 ): Promise<InstalledTree> {
   const options = { ...npmOptions, packumentCache: packuments };
+  await clear(job.folder);
   await mkdir(join(job.folder, 'node_modules'), { recursive: true });
   await writeFile(
     join(job.folder, 'package.json'),
@@ -108,7 +118,7 @@ export async function buildTree(
             resolved: node.resolved,
             integrity,
             folder: node.path,
-            files: isListed(job.allowScripts, name, node.version) ? 'writable' : 'read-only',
+            files: isAllowed(job.allowScripts, name, node.version) ? 'writable' : 'read-only',
           },
           options,
           budget,
@@ -128,7 +138,7 @@ export async function buildTree(
   // All of them come to rest, so that nobody writes into a folder that is given up.
   await Promise.allSettled(workers);
   await Promise.all(workers);
-  const allowed = scripted.filter((node) => isListed(job.allowScripts, node.packageName ?? node.name, node.version));
+  const allowed = scripted.filter((node) => isAllowed(job.allowScripts, node.packageName ?? node.name, node.version));
   const pendingScripts = (await Promise.all(allowed.map(scriptsOf))).flat();
   await writeFile(join(job.folder, 'load.mjs'), loaderSource(job.name));
   if (pendingScripts.length === 0) await sealFolders(join(job.folder, 'node_modules'));

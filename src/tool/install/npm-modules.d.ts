@@ -5,7 +5,6 @@ declare module '@npmcli/arborist' {
     readonly packageName: string | null;
     readonly version: string;
     readonly path: string;
-    readonly location: string;
     readonly resolved: string | null;
     readonly integrity: string | null;
     readonly isRoot: boolean;
@@ -14,15 +13,14 @@ declare module '@npmcli/arborist' {
     readonly inBundle: boolean;
     readonly optional: boolean;
     readonly hasInstallScript: boolean;
-    inert: boolean;
-    readonly package: Readonly<Record<string, unknown>>;
+    readonly inert: boolean;
   }
   export interface ArboristTree {
     readonly inventory: { values(): IterableIterator<ArboristNode> };
   }
   export default class Arborist {
     constructor(options: Readonly<Record<string, unknown>>);
-    buildIdealTree(options?: Readonly<Record<string, unknown>>): Promise<ArboristTree>;
+    buildIdealTree(): Promise<ArboristTree>;
   }
 }
 
@@ -30,9 +28,8 @@ declare module 'pacote' {
   export interface Manifest {
     readonly name: string;
     readonly version: string;
-    readonly dist?: { readonly tarball?: string; readonly integrity?: string };
+    readonly dist?: { readonly integrity?: string };
     readonly _integrity?: string;
-    readonly _resolved?: string;
     readonly [field: string]: unknown;
   }
   export interface TarballStream {
@@ -46,7 +43,6 @@ declare module 'pacote' {
   type Options = Readonly<Record<string, unknown>>;
   const pacote: {
     manifest(spec: string, options: Options): Promise<Manifest>;
-    packument(spec: string, options: Options): Promise<Readonly<Record<string, unknown>>>;
     readonly tarball: {
       stream<T>(spec: string, handler: (stream: TarballStream) => Promise<T>, options: Options): Promise<T>;
     };
@@ -84,7 +80,7 @@ declare module 'semver' {
   const semver: {
     valid(version: string): string | null;
     validRange(range: string): string | null;
-    satisfies(version: string, range: string): boolean;
+    satisfies(version: string, range: string, options?: { readonly includePrerelease?: boolean }): boolean;
   };
   export default semver;
 }

@@ -4,7 +4,7 @@ import type { ToolPolicy } from '../policy.js';
 import { failureOfJob } from './failure-of-job.js';
 import type { Installer } from './installer.js';
 import type { ResolvedPackage } from './jobs.js';
-import { isListed } from './package-list.js';
+import { isDenied } from './package-list.js';
 
 /** How old an answer of the registry may be. */
 export type Freshness =
@@ -75,7 +75,7 @@ export class Resolver {
 
   #checkDenied(name: string, version: string): void {
     const { deny } = this.#options.policy;
-    if (!deny.includes(name) && !(versionKind(version) === 'exact' && isListed(deny, name, exactVersion(version))))
+    if (!deny.includes(name) && !(versionKind(version) === 'exact' && isDenied(deny, name, exactVersion(version))))
       return;
     throw failure('PACKAGE_NOT_FOUND', `${name} is on the deny-list of this executor`, {
       phase: 'resolve',
@@ -100,7 +100,7 @@ export class Resolver {
     const before = policy.minReleaseAgeMs > 0 ? new Date(Date.now() - policy.minReleaseAgeMs).toISOString() : undefined;
     try {
       const value = await installer.resolve({ name, version, before, freshness, detail: 'short' });
-      if (isListed(policy.deny, value.name, value.version)) {
+      if (isDenied(policy.deny, value.name, value.version)) {
         throw failure('PACKAGE_NOT_FOUND', `${value.name}@${value.version} is on the deny-list of this executor`, {
           phase: 'resolve',
           reason: 'denied',
