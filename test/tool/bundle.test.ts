@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
 import { bundleTree, withoutComments } from '../../src/tool/install/bundle-tree.js';
 import { here } from '../sandbox/container/rooms.js';
-import { errorOf, outputOf, scratchFolder } from './helpers.js';
+import { errorOf, outputOf, scratchFolder, toolBench } from './helpers.js';
 import { confinedAndPlain } from './rooms.js';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -74,6 +74,23 @@ describe('a bundle', () => {
     expect(await bundle(treeOf({ 'index.js': '/* not __dirname */ exports.here = 1; // __filename' }))).toEqual({
       made: true,
     });
+  });
+});
+
+describe('the bundler', () => {
+  it('bundles a tree again that was evicted and came back', async () => {
+    const { registry, executor } = await toolBench({ limits: { maxCacheBytes: 1, warmChildren: 0 } });
+    registry.publish({ name: 'dep', files: { 'index.js': 'module.exports = 1;' } });
+    for (const name of ['first', 'second']) {
+      registry.tool(name, 'import dep from "dep"; export const tool = { execute: () => dep };', {
+        manifest: { dependencies: { dep: '*' } },
+      });
+    }
+    for (const [made, packageName] of ['first', 'second', 'first'].entries()) {
+      expect(outputOf(await executor.execute({ packageName, name: 'tool' }))).toBe(1);
+      await executor.settled();
+      expect(executor.stats().cache).toMatchObject({ trees: 1, bundles: made + 1 });
+    }
   });
 });
 

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -126,6 +127,39 @@ describe('installing', () => {
     await executor.settled();
     expect(executor.stats().cache.bundles).toBeGreaterThan(0);
     expect(outputOf(await run('nested'))).toEqual([2, 1]);
+  });
+
+  it('brings the dependencies of packages that were published with a lock file', async () => {
+    const locked = { _hasShrinkwrap: true, hasShrinkwrap: true };
+    registry.publish({ name: 'lock-leaf', files: { 'index.js': 'module.exports = "leaf";' } });
+    registry.publish({
+      name: 'lock-middle',
+      files: { 'index.js': 'module.exports = require("lock-leaf");', 'npm-shrinkwrap.json': '{"lockfileVersion":3}' },
+      manifest: { ...locked, dependencies: { 'lock-leaf': '^1' } },
+    });
+    registry.tool('locked', 'import leaf from "lock-middle"; export const tool = { execute: () => leaf };', {
+      files: { 'npm-shrinkwrap.json': '{"lockfileVersion":3}' },
+      manifest: { ...locked, dependencies: { 'lock-middle': '^1' } },
+    });
+    expect(outputOf(await run('locked'))).toBe('leaf');
+  });
+
+  it('fetches a package again that arrived damaged', async () => {
+    for (const name of ['damaged-torn', 'damaged-changed']) {
+      const entries = [
+        { path: 'package/package.json', content: JSON.stringify({ name, version: '1.0.0', type: 'module' }) },
+        { path: 'package/index.js', content: SIMPLE },
+        { path: 'package/data.txt', content: randomBytes(200_000).toString('base64') },
+      ];
+      const good = tarball(entries);
+      const torn = Buffer.from(good).fill(0xff, 100_000, 101_000);
+      const changed = tarball([...entries, { path: 'package/more.js', content: SIMPLE }]);
+      registry.publish({ name, tarball: good, first: name === 'damaged-torn' ? torn : changed });
+      expect(outputOf(await run(name)), name).toBe('ok');
+      expect(registry.count(`${name}/-/`)).toBe(2);
+      const tree = join(cacheDir, 'trees', trees().find((key) => key.startsWith(name)) ?? '');
+      expect(readdirSync(join(tree, 'node_modules', name)).sort()).toEqual(['data.txt', 'index.js', 'package.json']);
+    }
   });
 
   it('never runs install scripts', async () => {

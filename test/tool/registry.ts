@@ -24,6 +24,8 @@ export interface TestPackage {
   readonly entries?: readonly TarEntry[];
   /** A tarball as it is, instead of one that is made. */
   readonly tarball?: Buffer;
+  /** What is sent in its place the first time. */
+  readonly first?: Buffer;
   /** Milliseconds before the tarball is sent; `never` keeps the client waiting. */
   readonly delay?: number | 'never';
   /** The integrity that the packument claims. */
@@ -154,8 +156,9 @@ export class TestRegistry {
       return;
     }
     if (found.delay === 'never') return;
+    const bytes = this.count(path) === 1 ? (found.first ?? found.bytes) : found.bytes;
     setTimeout(
-      () => response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(found.bytes),
+      () => response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(bytes),
       found.delay ?? 0,
     );
   }

@@ -27,35 +27,69 @@ function placeOf(path: string): string | undefined {
   return steps.join('/');
 }
 
-/** Writes the files of one package, as they come. Nothing it creates is a link, so no path through it leads outside. */
+/**
+ * Writes the files of one package, as they come, and charges the tree for them. Nothing it creates is a link, so no path
+ * through it leads outside.
+ */
 class Writer {
   readonly #folder: string;
   readonly #write: number;
-  readonly #made = new Set<string>();
+  readonly #budget: TreeBudget;
+  readonly #folders = new Set<string>();
+  readonly #files = new Set<string>();
+  readonly #charged: TreeBudget = { files: 0, bytes: 0 };
+  /** The file that is being written. A tarball has one at a time. */
+  #handle: number | undefined;
 
-  constructor(source: PackageSource) {
+  constructor(source: PackageSource, budget: TreeBudget) {
     this.#folder = source.folder;
     this.#write = source.files === 'writable' ? 0o200 : 0;
+    this.#budget = budget;
   }
 
-  /** Takes an entry's content; returns a function for chunks and one for the end. */
-  open(place: string, mode: number): { readonly write: (chunk: Buffer) => void; readonly close: () => void } {
+  /** Charges for a file before it is written. Returns what is exceeded. */
+  charge(bytes: number): keyof TreeBudget | undefined {
+    this.#budget.files -= 1;
+    this.#budget.bytes -= bytes;
+    this.#charged.files += 1;
+    this.#charged.bytes += bytes;
+    return this.#budget.files < 0 ? 'files' : this.#budget.bytes < 0 ? 'bytes' : undefined;
+  }
+
+  /** Begins a file. */
+  open(place: string, mode: number): void {
     const file = join(this.#folder, place);
     const folder = dirname(file);
-    if (!this.#made.has(folder)) {
+    if (!this.#folders.has(folder)) {
       mkdirSync(folder, { recursive: true });
-      this.#made.add(folder);
+      this.#folders.add(folder);
     }
     // A name that comes twice: the last one counts, as everywhere.
-    if (this.#made.has(file)) rmSync(file, { force: true });
-    this.#made.add(file);
-    const handle = openSync(file, 'wx', ((mode & 0o111) !== 0 ? 0o555 : 0o444) | this.#write);
-    return {
-      write: (chunk) => {
-        for (let sent = 0; sent < chunk.length; ) sent += writeSync(handle, chunk, sent);
-      },
-      close: () => closeSync(handle),
-    };
+    if (this.#files.has(file)) rmSync(file, { force: true });
+    this.#files.add(file);
+    this.#handle = openSync(file, 'wx', ((mode & 0o111) !== 0 ? 0o555 : 0o444) | this.#write);
+  }
+
+  write(chunk: Buffer): void {
+    if (this.#handle === undefined) return;
+    for (let sent = 0; sent < chunk.length; ) sent += writeSync(this.#handle, chunk, sent);
+  }
+
+  close(): void {
+    const handle = this.#handle;
+    this.#handle = undefined;
+    if (handle !== undefined) closeSync(handle);
+  }
+
+  /** Takes everything back, so that the package can be unpacked again, or done without. */
+  discard(): void {
+    this.close();
+    for (const file of this.#files) rmSync(file, { force: true });
+    this.#files.clear();
+    this.#budget.files += this.#charged.files;
+    this.#budget.bytes += this.#charged.bytes;
+    this.#charged.files = 0;
+    this.#charged.bytes = 0;
   }
 }
 
@@ -65,8 +99,7 @@ class Writer {
  * without going through the event loop: this process has nothing to answer, and thousands of small files are several
  * times faster this way.
  */
-function unpack(tarball: TarballStream, source: PackageSource, budget: TreeBudget, label: string): Promise<void> {
-  const writer = new Writer(source);
+function unpack(tarball: TarballStream, writer: Writer, label: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let failed = false;
     const fail = (error: unknown): void => {
@@ -81,14 +114,13 @@ function unpack(tarball: TarballStream, source: PackageSource, budget: TreeBudge
         entry.resume();
         return;
       }
-      budget.files -= 1;
-      budget.bytes -= entry.size;
+      const exceeded = writer.charge(entry.size);
       const problem =
         place.length > MAX_PATH_CHARACTERS
           ? new InstallError('tarball', `${label} has a file name of ${place.length} characters`)
-          : budget.files < 0
+          : exceeded === 'files'
             ? new InstallError('limits', `the tree has too many files; ${label} is over the limit`)
-            : budget.bytes < 0
+            : exceeded === 'bytes'
               ? new InstallError('limits', `the tree is too large; ${label} is over the limit`)
               : undefined;
       if (problem !== undefined) {
@@ -97,9 +129,9 @@ function unpack(tarball: TarballStream, source: PackageSource, budget: TreeBudge
         return;
       }
       try {
-        const file = writer.open(place, entry.mode ?? 0);
-        entry.on('data', (chunk: Buffer) => file.write(chunk));
-        entry.on('end', () => file.close());
+        writer.open(place, entry.mode ?? 0);
+        entry.on('data', (chunk: Buffer) => writer.write(chunk));
+        entry.on('end', () => writer.close());
       } catch (error) {
         fail(error);
         entry.resume();
@@ -143,11 +175,23 @@ export interface PackageSource {
   readonly files: 'read-only' | 'writable';
 }
 
-/** Fetches a package, checks its hash, and unpacks it. */
+/**
+ * Fetches a package, checks its hash, and unpacks it. npm's fetcher tries what it has in its cache, and again from the
+ * registry when that turns out to be damaged, which shows while it is unpacked: each try begins with nothing.
+ */
 export async function extractPackage(source: PackageSource, options: NpmOptions, budget: TreeBudget): Promise<void> {
   await mkdir(source.folder, { recursive: true });
   const label = `${source.name}@${source.version}`;
-  await pacote.tarball.stream(label, (tarball) => unpack(tarball, source, budget, label), {
+  const writer = new Writer(source, budget);
+  const attempt = async (tarball: TarballStream): Promise<void> => {
+    try {
+      await unpack(tarball, writer, label);
+    } catch (error) {
+      writer.discard();
+      throw error;
+    }
+  };
+  await pacote.tarball.stream(label, attempt, {
     ...options,
     resolved: source.resolved,
     ...(source.integrity === undefined ? {} : { integrity: source.integrity }),
