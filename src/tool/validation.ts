@@ -1,7 +1,7 @@
 import type { Bundler } from './bundler.js';
 import type { CallOptions } from './calls.js';
 import type { ToolDescription } from './child/protocol.js';
-import { failureFields, failureOf, ToolFailureError } from './failure.js';
+import { failure, failureFields, failureOf, ToolFailureError } from './failure.js';
 import type { FairQueue } from './fair-queue.js';
 import { failureOfJob } from './install/failure-of-job.js';
 import type { Installer } from './install/installer.js';
@@ -9,7 +9,7 @@ import type { ResolvedPackage } from './install/jobs.js';
 import type { Resolver } from './install/resolver.js';
 import { checkIntegrity } from './integrity.js';
 import type { ToolLimits } from './limits.js';
-import type { ToolErrorBody, ValidateToolRequest, ValidateToolResponse } from './messages.js';
+import type { ToolErrorBody, ToolErrorCode, ValidateToolRequest, ValidateToolResponse } from './messages.js';
 import type { ToolPolicy } from './policy.js';
 import { checkEnv, checkTimeout } from './request.js';
 import type { ToolRuns } from './tool-runs.js';
@@ -25,6 +25,9 @@ export interface ValidationParts {
   readonly limits: ToolLimits;
   readonly policy: ToolPolicy;
 }
+
+/** Versions whose full metadata is remembered: it never changes, but it may be large. */
+const MAX_REMEMBERED = 200;
 
 type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
@@ -57,9 +60,20 @@ function requiredEnv(tpmjs: unknown, tool: Fields | undefined): string[] {
   return [...new Set(names)];
 }
 
+/** Failures that say something about the tool. All others are those of the request, or of the executor. */
+const ABOUT_THE_TOOL: ReadonlySet<ToolErrorCode> = new Set([
+  'PACKAGE_NOT_FOUND',
+  'INTEGRITY_MISMATCH',
+  'TOOL_NOT_FOUND',
+  'TOOL_INVALID',
+  'TOOL_EXECUTION_ERROR',
+  'EXECUTION_TIMEOUT',
+]);
+
 /** Looks at tools without running them. */
 export class Validation {
   readonly #parts: ValidationParts;
+  readonly #remembered = new Map<string, ResolvedPackage>();
 
   constructor(parts: ValidationParts) {
     this.#parts = parts;
@@ -73,6 +87,7 @@ export class Validation {
   ): Promise<ValidateToolResponse> {
     const started = performance.now();
     checkEnv(request.env, this.#parts.limits);
+    checkTimeout(request.timeoutMs, this.#parts.limits);
     const resolved = await this.#metadata(request, options);
     checkIntegrity(request.integrity, resolved.integrity, `${resolved.name}@${resolved.version}`);
     const declared = declaredTool(resolved.tpmjs, request.name);
@@ -82,7 +97,9 @@ export class Validation {
       try {
         found = await this.describe({ ...request, version: resolved.version }, options, signal);
       } catch (error) {
-        problems.push(failureFields(failureOf(error)).error);
+        const failed = failureOf(error);
+        if (!ABOUT_THE_TOOL.has(failed.code)) throw error;
+        problems.push(failureFields(failed).error);
       }
     }
     const missingEnv = requiredEnv(resolved.tpmjs, declared).filter((name) => !Object.hasOwn(request.env, name));
@@ -145,11 +162,28 @@ export class Validation {
     const { installer, resolver, policy } = this.#parts;
     // Denied and missing packages are refused in one place.
     const { name, version } = await resolver.resolve(request.packageName, request.version, options.freshness);
+    const key = `${name}@${version}`;
+    if (options.freshness.kind === 'only-if-cached') {
+      const known = this.#remembered.get(key);
+      if (known !== undefined) return known;
+      throw failure('NOT_CACHED', `the metadata of ${key} is not known here, and the request says only-if-cached`, {
+        phase: 'resolve',
+      });
+    }
     const before = policy.minReleaseAgeMs > 0 ? new Date(Date.now() - policy.minReleaseAgeMs).toISOString() : undefined;
     try {
-      return await installer.resolve({ name, version, before, freshness: 'cached', detail: 'full' });
+      const found = await installer.resolve({ name, version, before, freshness: 'cached', detail: 'full' });
+      this.#remember(key, found);
+      return found;
     } catch (error) {
-      throw failureOfJob(error, `${name}@${version}`, 'resolve');
+      throw failureOfJob(error, key, 'resolve');
     }
+  }
+
+  #remember(key: string, found: ResolvedPackage): void {
+    this.#remembered.delete(key);
+    this.#remembered.set(key, found);
+    const oldest = this.#remembered.size > MAX_REMEMBERED ? this.#remembered.keys().next().value : undefined;
+    if (oldest !== undefined) this.#remembered.delete(oldest);
   }
 }

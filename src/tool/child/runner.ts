@@ -201,9 +201,8 @@ class Run {
         // A schema without a JSON form is no reason to refuse the tool.
       }
       // Whether parameters fit a schema that throws is asked once more, for the reason.
-      const fit = async (given: object): ReturnType<typeof paramsFit> =>
-        await paramsFit(schema ?? schemaOf(found.tool), given, inputSchema);
-      const params = job.params === undefined ? undefined : await fit(job.params);
+      const params =
+        job.params === undefined ? undefined : await paramsFit(schema ?? schemaOf(found.tool), job.params, inputSchema);
       const tool = {
         foundBy: found.by,
         ...(typeof description === 'string' ? { description } : {}),

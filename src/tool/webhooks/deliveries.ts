@@ -8,6 +8,8 @@ import { signedHeaders } from './sign.js';
 const AT_ONCE = 8;
 /** How far a pause may be off the one that is asked for. */
 const JITTER = 0.2;
+/** How long to wait after the store could not be asked. */
+const STORE_PAUSE_MS = 5_000;
 /** A timer cannot wait longer than this in one go. */
 const MAX_PAUSE_MS = 60 * 60_000;
 
@@ -29,26 +31,48 @@ export class Deliveries {
     this.#options = options;
   }
 
-  /** Sends what is due, and wakes up for what is due next. */
+  /** Sends what is due, and wakes up for what is due next. A store that cannot be read now is asked again later. */
   wake(): void {
     if (this.#disposed) return;
     clearTimeout(this.#timer);
+    try {
+      this.#sendDue();
+    } catch {
+      this.#wakeIn(STORE_PAUSE_MS);
+    }
+  }
+
+  #sendDue(): void {
     const now = Date.now();
     const { store, retryMs } = this.#options;
     const due = store.dueCallbacks(now, now + Math.max(0, ...retryMs) * (1 + JITTER), AT_ONCE * 2);
     for (const callback of due) {
       if (this.#running.size >= AT_ONCE) break;
       if (this.#running.has(callback.executionId)) continue;
-      const work = this.#deliver(callback).finally(() => {
+      const over = (): void => {
         this.#running.delete(callback.executionId);
-        this.wake();
-      });
+      };
+      const work = this.#deliver(callback).then(
+        () => {
+          over();
+          this.wake();
+        },
+        () => {
+          over();
+          this.#wakeIn(STORE_PAUSE_MS);
+        },
+      );
       this.#running.set(callback.executionId, work);
     }
     const next = store.nextCallbackAt();
     if (next === undefined || this.#running.size >= AT_ONCE) return;
-    const pause = Math.min(Math.max(next - now, 1_000), MAX_PAUSE_MS);
-    this.#timer = setTimeout(() => this.wake(), pause).unref();
+    this.#wakeIn(Math.min(Math.max(next - now, 1_000), MAX_PAUSE_MS));
+  }
+
+  #wakeIn(ms: number): void {
+    if (this.#disposed) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.wake(), ms).unref();
   }
 
   async dispose(): Promise<void> {
