@@ -92,6 +92,8 @@ async function runTool(spec: string, name: string, argument: string | undefined,
     ...(options.registry === undefined ? {} : { registry: options.registry }),
     // One call and done: nobody comes back for a second child or a faster tree.
     limits: { warmChildren: 0 },
+    // Those in the cache folder are the server's.
+    asyncExecutions: 'none',
     policy: { bundle: 'never', ...(network === undefined ? {} : { network }) },
   });
   const progress = progressLine();

@@ -211,8 +211,10 @@ class RunningServer implements SallyportServer {
   }
 
   async drain(timeoutMs: number): Promise<void> {
-    const { trail, quotas } = this.#setup.parts;
+    const { trail, quotas, tools } = this.#setup.parts;
     quotas.close();
+    // What waits and outlives the server is not waited for.
+    tools.holdQueue();
     // Who probes must be told, and who waits for a result must be able to fetch it: the port closes at the end.
     this.#readiness.report('drain', 'the server is shutting down');
     const patience = new AbortController();

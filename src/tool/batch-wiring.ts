@@ -1,4 +1,5 @@
 import { failure } from './failure.js';
+import { exceedsJsonBytes } from './json-bytes.js';
 
 type Json = unknown;
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -41,8 +42,17 @@ export function pointed(value: Json, pointer: string): { readonly found: boolean
   return { found: true, value: current };
 }
 
-/** Puts outputs where parameters ask for them. Throws INVALID_REQUEST when an output has no such place. */
-export function wire(value: Json, outputs: ReadonlyMap<string, Json>): Json {
+/** Puts outputs where parameters ask for them. Throws INVALID_REQUEST when an output has no such place, or all is too large. */
+export function wire(value: Json, outputs: ReadonlyMap<string, Json>, maxBytes: number): Json {
+  const wired = place(value, outputs);
+  if (!exceedsJsonBytes(wired, maxBytes)) return wired;
+  throw failure('INVALID_REQUEST', `params: with the outputs of other items they have more than ${maxBytes} bytes`, {
+    field: 'params',
+    limit: 'maxWiredBytes',
+  });
+}
+
+function place(value: Json, outputs: ReadonlyMap<string, Json>): Json {
   const reference = referenceOf(value);
   if (reference !== undefined) {
     const { found, value: target } = pointed(outputs.get(reference.from), reference.path);
@@ -53,8 +63,8 @@ export function wire(value: Json, outputs: ReadonlyMap<string, Json>): Json {
       { field: 'params' },
     );
   }
-  if (Array.isArray(value)) return value.map((item) => wire(item, outputs));
+  if (Array.isArray(value)) return value.map((item) => place(item, outputs));
   if (isObject(value))
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, wire(item, outputs)]));
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, place(item, outputs)]));
   return value;
 }

@@ -12,7 +12,10 @@ import {
 import { parseRequest } from './request.js';
 
 type ItemResult = BatchResponse['results'][number];
-type RunItem = (request: ExecuteToolRequest) => Promise<ExecuteToolResponse>;
+type RunItem = (
+  request: ExecuteToolRequest,
+  index: number,
+) => Promise<{ readonly response: ExecuteToolResponse; readonly bytes: number }>;
 
 interface Item {
   readonly index: number;
@@ -30,6 +33,15 @@ function refused(item: Item, failed: ToolFailure): ItemResult {
     executionId: '',
     ...(item.id === undefined ? {} : { id: item.id }),
   };
+}
+
+/** The failure of an item that ran, and whose result does not fit into the answer any more. */
+function tooMuch(maxBytes: number, { executionId }: ExecuteToolResponse): ToolFailureError {
+  return failure(
+    'TOOL_EXECUTION_ERROR',
+    `the results of this batch have more than ${maxBytes} bytes: the result of this item is left out, ask for it by its executionId or on its own`,
+    { phase: 'output', limit: 'maxBatchResultBytes', executionId },
+  );
 }
 
 /** Reads the items. What is wrong with one becomes that item's result. */
@@ -104,6 +116,7 @@ export async function runBatch(
   const outputs = new Map<string, unknown>();
   const finished = new Set<string>();
   let stopped = false;
+  let resultBytes = 0;
 
   const perform = async (item: Item): Promise<void> => {
     const failed =
@@ -121,8 +134,13 @@ export async function runBatch(
       const broken = item.needs.find((id) => !outputs.has(id));
       if (broken !== undefined)
         throw failure('DEPENDENCY_FAILED', `not run: item ${JSON.stringify(broken)} failed`, { dependsOn: broken });
-      const body = request.mode === 'dag' ? { ...item.body, params: wire(item.body['params'], outputs) } : item.body;
-      const response = await run(parseRequest(ExecuteToolRequest, body));
+      const body =
+        request.mode === 'dag'
+          ? { ...item.body, params: wire(item.body['params'], outputs, limits.maxWiredBytes) }
+          : item.body;
+      const { response, bytes } = await run(parseRequest(ExecuteToolRequest, body), item.index);
+      if (resultBytes + bytes > limits.maxBatchResultBytes) throw tooMuch(limits.maxBatchResultBytes, response);
+      resultBytes += bytes;
       result = item.id === undefined ? response : { ...response, id: item.id };
     } catch (error) {
       result = refused(item, failureOf(error));

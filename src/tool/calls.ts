@@ -30,6 +30,7 @@ interface Story {
   acquired: Acquired | undefined;
   logs: readonly LogLine[];
   logsTruncated: boolean;
+  answerBytes: number;
 }
 
 const round = (ms: number): number => Math.round(ms * 10) / 10;
@@ -80,6 +81,7 @@ export class Calls {
       acquired: undefined,
       logs: [],
       logsTruncated: false,
+      answerBytes: 0,
     };
     const { packageName, version, name } = request;
     execution.start({ packageName, version, name });
@@ -104,7 +106,8 @@ export class Calls {
       clearTimeout(total);
       story.acquired?.lease[Symbol.dispose]();
     }
-    execution.finish(response);
+    const logChars = story.logs.reduce((sum, { text }) => sum + text.length, 0);
+    execution.finish(response, story.answerBytes + logChars);
     return response;
   }
 
@@ -151,6 +154,7 @@ export class Calls {
     story.timings.executeMs = report.executeMs;
     story.logs = report.logs;
     story.logsTruncated = report.logsTruncated;
+    story.answerBytes = report.answerBytes;
     if (report.phase === 'execute') phase('execute', report.executeMs);
     const { result } = report;
     if (result.kind === 'output') return result.output;

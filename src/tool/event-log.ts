@@ -34,13 +34,18 @@ export class EventLog {
     return this.#listeners.size;
   }
 
+  /** Bytes of the logs and preliminary outputs that are kept. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   append(name: ToolEvent['event'], data: unknown): void {
     if (this.#closed) return;
     const event: ToolEvent = { id: this.#next, event: name, data };
     this.#next += 1;
     if (name === 'result') this.#closed = true;
-    const bytes =
-      this.#listeners.size === 0 && name !== 'log' && name !== 'preliminary' ? 0 : JSON.stringify(data).length;
+    // Only what can be trimmed is worth measuring.
+    const bytes = name === 'log' || name === 'preliminary' ? JSON.stringify(data).length : 0;
     this.#events.push({ event, bytes });
     this.#bytes += bytes;
     this.#trim();

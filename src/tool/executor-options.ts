@@ -17,6 +17,11 @@ export interface ToolExecutorOptions {
   readonly level?: string;
   /** Where children have their private folders, at levels without a room: the place of temporary files, unless told otherwise. */
   readonly scratchDir?: string;
+  /**
+   * Whether async executions are taken, and those taken up that the last server left: `kept`, unless told otherwise. They belong
+   * to one executor at a time; `none` is for those that share the cache folder of a server.
+   */
+  readonly asyncExecutions?: 'kept' | 'none';
   /** Hears of every execution that was accepted, in the turn of the request that asked for it. */
   readonly onExecution?: (execution: Execution) => void;
 }
@@ -31,6 +36,10 @@ export interface RequestOptions {
   readonly freshness?: Freshness;
   /** The same key and body are the same execution. */
   readonly idempotencyKey?: string;
+  /** Who asks, where callers are told apart: idempotency keys and executions are theirs. */
+  readonly principal?: string;
+  /** Who keeps a call going: whoever made it, until the signal fires; or whoever reads its events. */
+  readonly keptBy?: 'caller' | 'readers';
 }
 
 /** Figures of a running executor. */

@@ -1,6 +1,7 @@
 import { mkdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { AsyncStore } from './async/store.js';
+import { StoreLock } from './async/store-lock.js';
 import { Bundler } from './bundler.js';
 import { Calls } from './calls.js';
 import { type Confinement, confine } from './confinement.js';
@@ -19,7 +20,8 @@ import { Validation } from './validation.js';
 
 /** What an executor is made of, below requests and executions. */
 export interface ExecutorParts {
-  readonly store: AsyncStore;
+  /** Nothing where no async executions are taken. */
+  readonly kept: { readonly store: AsyncStore; readonly lock: StoreLock } | undefined;
   readonly confinement: Confinement;
   readonly installer: InstallerProcess;
   readonly cache: TreeCache;
@@ -37,7 +39,13 @@ export function createParts(options: ToolExecutorOptions, limits: ToolLimits, po
   // Children are shown the folder under its real name.
   const cacheDir = realpathSync(resolve(options.cacheDir));
   const { registry } = options;
-  const store = new AsyncStore(join(cacheDir, 'executions.db'));
+  const kept =
+    options.asyncExecutions === 'none'
+      ? undefined
+      : {
+          store: new AsyncStore(join(cacheDir, 'executions.db')),
+          lock: new StoreLock(join(cacheDir, 'executions.lock')),
+        };
   const confinement = confine(options, cacheDir);
   const installer = new InstallerProcess(
     { cacheDir, registry, registryTimeoutMs: limits.registryTimeoutMs },
@@ -69,5 +77,5 @@ export function createParts(options: ToolExecutorOptions, limits: ToolLimits, po
   const shared = { trees, runs, bundler, slots, limits };
   const calls = new Calls(shared);
   const validation = new Validation({ ...shared, installer, resolver, policy });
-  return { store, confinement, installer, cache, trees, pool, bundler, slots, calls, validation };
+  return { kept, confinement, installer, cache, trees, pool, bundler, slots, calls, validation };
 }

@@ -6,7 +6,8 @@ import { Execution } from './execution.js';
 import type { RequestOptions, ToolExecutorOptions, ToolStats } from './executor-options.js';
 import { createParts, type ExecutorParts } from './executor-parts.js';
 import { failure, failureOf } from './failure.js';
-import { bodyHash, IdempotencyKeys } from './idempotency.js';
+import { IdempotencyKeys, itemKey, type KeyUse, keyUse } from './idempotency.js';
+import { KnownExecutions } from './known-executions.js';
 import { DEFAULT_TOOL_LIMITS, type ToolLimits } from './limits.js';
 import {
   type AsyncAccepted,
@@ -31,9 +32,9 @@ export class ToolExecutor implements AsyncDisposable {
   readonly limits: ToolLimits;
   readonly policy: ToolPolicy;
   readonly #parts: ExecutorParts;
-  readonly #async: AsyncExecutions;
+  readonly #async: AsyncExecutions | undefined;
   readonly #keys = new IdempotencyKeys();
-  readonly #executions = new Map<string, Execution>();
+  readonly #executions: KnownExecutions;
   readonly #inFlight = new Set<Promise<unknown>>();
   readonly #onExecution: (execution: Execution) => void;
   #total = 0;
@@ -45,10 +46,21 @@ export class ToolExecutor implements AsyncDisposable {
     this.#onExecution = options.onExecution ?? (() => {});
     const { limits, policy } = this;
     this.#parts = createParts(options, limits, policy);
-    const { store } = this.#parts;
+    this.#executions = new KnownExecutions({
+      keepMs: limits.keepEventsMs,
+      maxBytes: limits.maxKeptBytes,
+      onForget: (execution) => this.#keys.forget(execution),
+    });
+    this.#async = this.#parts.kept === undefined ? undefined : this.#asyncExecutions(this.#parts.kept);
+    this.#async?.start();
+  }
+
+  #asyncExecutions({ store, lock }: NonNullable<ExecutorParts['kept']>): AsyncExecutions {
+    const { limits, policy } = this;
     const addresses = new AddressPolicy(policy.webhookAllow);
-    this.#async = new AsyncExecutions({
+    return new AsyncExecutions({
       store,
+      lock,
       addresses,
       limits,
       deliveries: new Deliveries({
@@ -61,7 +73,6 @@ export class ToolExecutor implements AsyncDisposable {
         this.#track(this.#parts.calls.perform(request, execution, { lane: 'async', freshness: { kind: 'default' } })),
       register: (execution) => this.#remember(execution),
     });
-    this.#async.recover();
   }
 
   /** The isolation level that children are started at. */
@@ -89,35 +100,39 @@ export class ToolExecutor implements AsyncDisposable {
 
   /** Starts a tool and returns at once; its events can be followed. */
   stream(input: unknown, options: RequestOptions = {}): Execution {
-    const execution = new Execution({ maxEvents: this.limits.maxEvents, maxBytes: this.limits.maxEventBytes });
+    return this.#stream(input, options, () => keyUse(options, input));
+  }
+
+  #stream(input: unknown, options: RequestOptions, keyOf: () => KeyUse | undefined): Execution {
+    const { maxEvents, maxEventBytes: maxBytes } = this.limits;
+    const execution = new Execution({ maxEvents, maxBytes }, { owner: options.principal });
+    const attend = (attended: Execution): Execution => {
+      if (options.keptBy !== 'readers') attended.attend(options.signal);
+      return attended;
+    };
     try {
       const request = parseRequest(ExecuteToolRequest, input);
       this.#checkRequest(request);
-      const { idempotencyKey: key } = options;
-      const hash = key === undefined ? '' : bodyHash(input);
-      const earlier = key === undefined ? undefined : this.#keys.find(key, hash);
-      if (earlier !== undefined) return earlier;
+      const key = keyOf();
+      const earlier = key === undefined ? undefined : this.#keys.find(key);
+      if (earlier !== undefined) return attend(earlier);
       this.#admit();
-      if (key !== undefined) this.#keys.set(key, hash, execution);
+      if (key !== undefined) this.#keys.set(key, execution);
       this.#remember(execution);
-      const stop = (): void => execution.cancel('the caller went away');
-      if (options.signal?.aborted) stop();
-      else options.signal?.addEventListener('abort', stop, { once: true });
-      void this.#track(this.#parts.calls.perform(request, execution, callOptions(options))).finally(() =>
-        options.signal?.removeEventListener('abort', stop),
-      );
+      void this.#track(this.#parts.calls.perform(request, execution, callOptions(options)));
+      return attend(execution);
     } catch (error) {
       execution.finish(refusal(execution, failureOf(error)));
+      return execution;
     }
-    return execution;
   }
 
   /** Accepts an execution that outlives its request. Rejects with a `ToolFailureError`. */
   async executeAsync(input: unknown, options: RequestOptions = {}): Promise<AsyncAccepted> {
     const request = parseRequest(ExecuteAsyncRequest, input);
     this.#checkRequest(request);
-    const { idempotencyKey: key } = options;
-    return this.#async.submit(request, key === undefined ? undefined : { key, bodyHash: bodyHash(input) });
+    if (this.#async === undefined) throw failure('NOT_FOUND', 'this executor takes no async executions');
+    return this.#async.submit(request, keyUse(options, input), options.principal);
   }
 
   /** Looks at a tool without running it. Rejects with a `ToolFailureError`. */
@@ -150,7 +165,13 @@ export class ToolExecutor implements AsyncDisposable {
   async batch(input: unknown, options: RequestOptions = {}): Promise<BatchResponse> {
     const request = parseRequest(ExecuteBatchRequest, input);
     const started = performance.now();
-    const results = await runBatch(request, this.limits, (item) => this.execute(item, options));
+    const key = keyUse(options, input);
+    // The key is that of the whole batch, which is sent again as a whole.
+    if (key !== undefined) for (const index of request.items.keys()) this.#keys.find(itemKey(key, index));
+    const results = await runBatch(request, this.limits, async (item, index) => {
+      const execution = this.#stream(item, options, () => (key === undefined ? undefined : itemKey(key, index)));
+      return { response: await execution.done, bytes: execution.responseBytes };
+    });
     return {
       success: results.every((result) => result.success),
       results,
@@ -165,7 +186,7 @@ export class ToolExecutor implements AsyncDisposable {
 
   /** What is known of an execution, also of one that ran in an earlier life of the server. */
   status(id: string): ExecutionStatus | undefined {
-    const stored = this.#async.status(id);
+    const stored = this.#async?.status(id);
     if (stored !== undefined) return stored;
     const live = this.#executions.get(id);
     if (live === undefined) return undefined;
@@ -179,6 +200,16 @@ export class ToolExecutor implements AsyncDisposable {
       ...(live.finishedAt === undefined ? {} : { finishedAt: iso(live.finishedAt) }),
       ...(live.response === undefined ? {} : { result: live.response }),
     };
+  }
+
+  /** Whose an execution is, where callers are told apart. */
+  ownerOf(id: string): string | undefined {
+    return this.#executions.get(id)?.owner ?? this.#async?.ownerOf(id);
+  }
+
+  /** Starts no async execution any more that waits: they stay queued for the next start. */
+  holdQueue(): void {
+    this.#async?.hold();
   }
 
   /** Cancels an execution and waits for its end. False when there is none of this id that runs. */
@@ -243,8 +274,8 @@ export class ToolExecutor implements AsyncDisposable {
   }
 
   async #end(): Promise<void> {
-    const asyncEnd = this.#async.dispose();
-    for (const execution of this.#executions.values()) {
+    const asyncEnd = this.#async?.dispose();
+    for (const execution of this.#executions) {
       if (execution.response === undefined) execution.cancel('the executor is being shut down');
     }
     await this.#parts.installer[Symbol.asyncDispose]();
@@ -290,14 +321,8 @@ export class ToolExecutor implements AsyncDisposable {
   }
 
   #remember(execution: Execution): void {
-    this.#executions.set(execution.id, execution);
+    this.#executions.add(execution);
     this.#onExecution(execution);
-    void execution.done.then(() => {
-      setTimeout(() => {
-        this.#executions.delete(execution.id);
-        this.#keys.forget(execution);
-      }, this.limits.keepEventsMs).unref();
-    });
   }
 }
 

@@ -39,7 +39,7 @@ export interface ToolLimits {
   readonly maxOutputBytes: number;
   /** How deep a result may nest. */
   readonly maxOutputDepth: number;
-  /** Bytes of standard output and of standard error that are kept, each. The rest is counted and dropped. */
+  /** Bytes of standard output and of standard error that are kept, each. The rest is read and dropped. */
   readonly maxLogBytes: number;
   /** Events that one execution keeps for readers that come back; then the oldest `log` and `preliminary` ones go. */
   readonly maxEvents: number;
@@ -73,16 +73,26 @@ export interface ToolLimits {
   readonly maxBatchItems: number;
   /** Items of one batch that run at the same time. */
   readonly maxBatchConcurrency: number;
+  /** Bytes of an item's `params` as JSON, with the outputs of other items put in: the largest output, and a request beside it. */
+  readonly maxWiredBytes: number;
+  /** Bytes of all results of a batch: what one answer can carry without holding the server up for a second. */
+  readonly maxBatchResultBytes: number;
   /** How long a finished execution can be asked for and its events be read again. */
   readonly keepEventsMs: number;
+  /** Bytes of results and events of finished executions that are kept in memory; beyond it the oldest go earlier. */
+  readonly maxKeptBytes: number;
   /** How long a stream's reader may be away before its call is cancelled. Event sources come back after about 3 s. */
   readonly streamGraceMs: number;
   /** How often a silent stream sends a comment, so that proxies keep it open. */
   readonly heartbeatMs: number;
   /** How long results of async executions are kept. */
   readonly keepResultsMs: number;
+  /** Bytes of results of async executions that are kept on disk; beyond it the oldest go earlier. */
+  readonly maxKeptResultBytes: number;
   /** Async executions that may wait. */
   readonly maxAsyncQueued: number;
+  /** Bytes of the requests of async executions that may wait: they are in memory. */
+  readonly maxAsyncQueuedBytes: number;
   /** Characters of an idempotency key. */
   readonly maxIdempotencyKey: number;
   /** The pauses between attempts to deliver a webhook. After the last it is given up. */
@@ -126,11 +136,16 @@ export const DEFAULT_TOOL_LIMITS: ToolLimits = {
   notFoundTtlMs: 10 * SECOND,
   maxBatchItems: 100,
   maxBatchConcurrency: 8,
+  maxWiredBytes: 20 * MIB,
+  maxBatchResultBytes: 64 * MIB,
   keepEventsMs: 5 * MINUTE,
+  maxKeptBytes: 128 * MIB,
   streamGraceMs: 5 * SECOND,
   heartbeatMs: 15 * SECOND,
   keepResultsMs: 24 * 60 * MINUTE,
+  maxKeptResultBytes: 1024 * MIB,
   maxAsyncQueued: 10_000,
+  maxAsyncQueuedBytes: 256 * MIB,
   maxIdempotencyKey: 256,
   webhookRetryMs: [
     5 * SECOND,

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -43,6 +43,11 @@ describe('sallyport tool', () => {
     expect(JSON.parse(echo.stdout)).toEqual({ a: [1, 2] });
     expect(echo.code).toBe(0);
     expect(await tool(['cli-tool@1.0.0', 'text'])).toMatchObject({ code: 0, stdout: 'plain text\n', stderr: '' });
+  });
+
+  it('leaves the async executions of a server alone that has the same cache folder', () => {
+    expect(existsSync(join(folder, 'cache', 'trees'))).toBe(true);
+    expect(readdirSync(join(folder, 'cache')).filter((name) => name.startsWith('executions'))).toEqual([]);
   });
 
   it('takes parameters from a file and from standard input, and variables', async () => {

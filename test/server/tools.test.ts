@@ -1,13 +1,14 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { here } from '../sandbox/container/rooms.js';
 import { TestRegistry } from '../tool/registry.js';
-import { hashKey, start } from './start.js';
+import { hashKey, scratch, start } from './start.js';
 
 const ADD = `export const add = {
   description: 'adds',
   inputSchema: { type: 'object' },
   execute: async ({ a, b }) => ({ sum: a + b }),
 };
+export const pause = { description: 'takes a while', inputSchema: { type: 'object' }, execute: () => new Promise((r) => setTimeout(r, 3_000)) };
 export const slow = { description: 'never ends', inputSchema: { type: 'object' }, execute: () => new Promise(() => {}) };`;
 
 async function withRegistry(): Promise<TestRegistry> {
@@ -47,6 +48,61 @@ describe('tools on the server', () => {
       { label: 'adder@latest add', status: 'succeeded', by: { key: 'ci' } },
       { executionId: answered.body.executionId, label: 'adder@latest add', status: 'succeeded' },
     ]);
+  });
+
+  it('belong to the key that asked, also when nothing but the answer is left of them', async () => {
+    const registry = await withRegistry();
+    const [a, b] = ['the-key-of-the-first-tenant', 'the-key-of-the-second-tenant'];
+    const boundaries = ['tool'] as const;
+    const cacheDir = scratch();
+    const options = {
+      registry: registry.url,
+      cacheDir,
+      limits: { auditRecords: 1 },
+      keys: [
+        { name: 'a', hash: hashKey(a), boundaries },
+        { name: 'b', hash: hashKey(b), boundaries },
+      ],
+    };
+    const { json, server } = await start(options);
+    const of = (key: string) => ({ authorization: `Bearer ${key}`, 'idempotency-key': 'same' });
+    const call = { packageName: 'adder', name: 'add', params: { a: 1, b: 2 } };
+    const { executionId: sync } = (await json('/execute-tool', call, of(a))).body;
+    expect((await json('/execute-tool', call, of(a))).body.executionId).toBe(sync);
+    expect((await json('/execute-tool', call, of(b))).body.executionId).not.toBe(sync);
+    const { executionId: kept } = (await json('/execute-async', call, of(a))).body;
+    expect((await json('/execute-async', call, of(b))).body.executionId).not.toBe(kept);
+    await expect.poll(async () => (await json(`/executions/${kept}`, undefined, of(a))).body.status).toBe('succeeded');
+    // Enough to push the others out of the trail.
+    for (let index = 0; index < 3; index += 1) await json('/execute-tool', call, { authorization: `Bearer ${b}` });
+    for (const id of [sync, kept]) {
+      expect((await json(`/executions/${id}`, undefined, of(a))).status).toBe(200);
+      expect((await json(`/executions/${id}`, undefined, of(b))).status).toBe(404);
+    }
+    await server.dispose();
+    const next = await start(options);
+    expect((await next.json(`/executions/${kept}`, undefined, of(a))).body).toMatchObject({ status: 'succeeded' });
+    expect((await next.json(`/executions/${kept}`, undefined, of(b))).status).toBe(404);
+  });
+
+  it('that wait when the server drains are run by the next one, and hold up no end', async () => {
+    const registry = await withRegistry();
+    const options = { registry: registry.url, cacheDir: scratch(), toolLimits: { maxExecutions: 1 } };
+    const { json, server, url } = await start(options);
+    const slow = (await json('/execute-async', { packageName: 'adder', name: 'pause' })).body.executionId;
+    await expect.poll(async () => (await json(`/executions/${slow}`)).body.status).toBe('running');
+    const call = { packageName: 'adder', name: 'add', params: { a: 1, b: 2 } };
+    const waiting = (await json('/execute-async', call)).body.executionId;
+    const unwanted = (await json('/execute-async', call)).body.executionId;
+    const cancelled = await fetch(`${url}/executions/${unwanted}`, { method: 'DELETE' });
+    expect(await cancelled.json()).toMatchObject({ status: 'cancelled' });
+    const started = performance.now();
+    await server.drain(60_000);
+    expect(performance.now() - started).toBeLessThan(30_000);
+    const next = await start(options);
+    expect((await next.json(`/executions/${slow}`)).body).toMatchObject({ status: 'succeeded' });
+    expect((await next.json(`/executions/${unwanted}`)).body).toMatchObject({ status: 'cancelled' });
+    await expect.poll(async () => (await next.json(`/executions/${waiting}`)).body.status).toBe('succeeded');
   });
 
   it('are looked at no longer than somebody waits for it, and the audit trail says so', async () => {

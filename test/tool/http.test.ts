@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { createSpawner } from '../../dist/sandbox/index.js';
 import {
   createToolExecutor,
   ToolClient,
@@ -589,6 +590,78 @@ describe('idempotency', () => {
   });
 });
 
+describe('a synchronous key', () => {
+  const request = { packageName: 'basic', name: 'wait', params: { ms: 1_500 } };
+  const call = (key: string, signal?: AbortSignal, more: Record<string, string> = {}) =>
+    fetch(`${url}/execute-tool`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': key, ...more },
+      body: JSON.stringify(request),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  const settle = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+  it('keeps an execution going for as long as one of those who sent it waits', async () => {
+    const leaving = new AbortController();
+    const first = call('shared', leaving.signal).catch(() => {});
+    await expect.poll(() => executor.stats().executions.running).toBeGreaterThan(0);
+    const second = call('shared').then((response) => response.json());
+    await settle(200);
+    leaving.abort();
+    await first;
+    expect(await second).toMatchObject({ success: true, output: 'waited' });
+  });
+
+  it('keeps it going for one who waits when the one who reads its events leaves, and the other way round', async () => {
+    for (const [kind, early, late] of [
+      ['reader leaves', { accept: 'text/event-stream' }, {}],
+      ['caller leaves', {}, { accept: 'text/event-stream' }],
+    ] as const) {
+      const leaving = new AbortController();
+      const first = call(kind, leaving.signal, early);
+      first.then((response) => response.text()).catch(() => {});
+      await expect.poll(() => executor.stats().executions.running).toBeGreaterThan(0);
+      const second = call(kind, undefined, late).then((response) => response.text());
+      await settle(200);
+      leaving.abort();
+      await first.catch(() => {});
+      expect(await second, kind).toContain('"output":"waited"');
+    }
+  });
+
+  it('is free again after an execution that was cancelled, or that is to be tried again', async () => {
+    const leaving = new AbortController();
+    const first = call('left', leaving.signal).catch(() => {});
+    await expect.poll(() => executor.stats().executions.running).toBeGreaterThan(0);
+    leaving.abort();
+    await first;
+    expect(await (await call('left')).json()).toMatchObject({ success: true, output: 'waited' });
+    registry.broken = 503;
+    const unreachable = { packageName: 'not-there-yet', name: 'tool' };
+    const key = { 'idempotency-key': 'later' };
+    expect((await post('/execute-tool', unreachable, key)).body).toMatchObject({ success: false, retryable: true });
+    registry.broken = undefined;
+    registry.tool('not-there-yet', 'export const tool = { execute: () => 1 };');
+    expect((await post('/execute-tool', unreachable, key)).body).toMatchObject({ success: true, output: 1 });
+  });
+
+  it('is that of a whole batch, and of nobody else', async () => {
+    const echo = (a: number) => ({ packageName: 'basic', name: 'echo', params: { a } });
+    const key = { 'idempotency-key': 'batch' };
+    const ids = ({ body }: Answer): unknown[] =>
+      (body['results'] as { readonly executionId: string }[]).map(({ executionId }) => executionId);
+    const first = await post('/execute-batch', { items: [echo(1), echo(2), echo(1)] }, key);
+    expect(first.body).toMatchObject({ success: true, results: [{ output: { a: 1 } }, { output: { a: 2 } }, {}] });
+    expect(new Set(ids(first)).size).toBe(3);
+    expect(ids(await post('/execute-batch', { items: [echo(1), echo(2), echo(1)] }, key))).toEqual(ids(first));
+    expect((await post('/execute-batch', { items: [echo(1)] }, key)).status).toBe(409);
+    const asked = (principal: string) => executor.execute(echo(1), { idempotencyKey: 'mine', principal });
+    const { executionId } = await asked('a');
+    expect((await asked('a')).executionId).toBe(executionId);
+    expect((await asked('b')).executionId).not.toBe(executionId);
+  });
+});
+
 describe('async executions', () => {
   const client = new ToolClient(url);
 
@@ -720,6 +793,54 @@ describe('validation', () => {
       error: { code: 'TOOL_NOT_FOUND' },
     });
   });
+
+  it('makes a schema once that is made on demand', async () => {
+    registry.tool(
+      'lazy',
+      `let made = 0;
+       export const tool = {
+         inputSchema: () => ({ type: 'object', required: Array.from({ length: made++ }, (_, at) => 'x' + at) }),
+         execute: () => 1,
+       };`,
+    );
+    expect(
+      (await post('/validate-tool', { packageName: 'lazy', name: 'tool', deep: true, params: {} })).body,
+    ).toMatchObject({ valid: true, inputSchema: { required: [] }, params: { fit: true } });
+  });
+
+  it('does not blame a tool for a request that is no good, nor for an executor that is busy', async () => {
+    const deep = { packageName: 'basic', name: 'echo', deep: true, env: { TOKEN: 'x' } };
+    const late = await post('/validate-tool', { ...deep, timeoutMs: 10_000_000 });
+    expect(late.status).toBe(400);
+    expect(late.body.error).toMatchObject({ code: 'INVALID_REQUEST', details: { field: 'timeoutMs' } });
+    await using tiny = createToolExecutor({
+      cacheDir,
+      registry: registry.url,
+      limits: { maxExecutions: 1, maxQueued: 0, warmChildren: 0 },
+    });
+    // A place for the request, and none for its child.
+    const waiting = tiny.execute({ packageName: 'basic', name: 'wait', params: { ms: 2_000 } });
+    await expect.poll(() => tiny.stats().executions.running).toBe(1);
+    await expect(tiny.validate(deep)).rejects.toMatchObject({ failure: { code: 'OVERLOADED' } });
+    await waiting;
+  });
+
+  it('asks nobody when only what is at hand may be used', async () => {
+    registry.tool('remembered', 'export const tool = { execute: () => 1 };', { manifest: { license: 'ISC' } });
+    const only = { 'x-tpmjs-cache-control': 'only-if-cached' };
+    const request = { packageName: 'remembered', name: 'tool' };
+    await post('/execute-tool', request);
+    const before = registry.requests.length;
+    expect((await post('/validate-tool', request, only)).body).toMatchObject({
+      success: false,
+      error: { code: 'NOT_CACHED' },
+    });
+    expect(registry.requests.length).toBe(before);
+    await post('/validate-tool', request);
+    registry.broken = 503;
+    expect((await post('/validate-tool', request, only)).body).toMatchObject({ success: true, license: 'ISC' });
+    registry.broken = undefined;
+  });
 });
 
 describe('batches', () => {
@@ -786,6 +907,72 @@ describe('batches', () => {
     );
     expect((await post('/execute-batch', { items: [] })).status).toBe(400);
     expect((await post('/execute-batch', { items: Array.from({ length: 101 }, () => ({})) })).status).toBe(400);
+  });
+});
+
+describe('a batch that grows', () => {
+  const MIB = 2 ** 20;
+
+  it('has an item refused that would take in too much, and leaves no process behind', async () => {
+    registry.tool(
+      'grower',
+      `export const big = { execute: ({ bytes }) => 'x'.repeat(bytes) };
+       export const count = { execute: ({ x }) => x.length };`,
+    );
+    await using bounded = createToolExecutor({
+      cacheDir,
+      registry: registry.url,
+      limits: { warmChildren: 0, maxBatchResultBytes: 25 * MIB },
+    });
+    const big = { packageName: 'grower', name: 'big', params: { bytes: 9 * MIB } };
+    const wired = await bounded.batch({
+      mode: 'dag',
+      items: [
+        { id: 'a', ...big },
+        {
+          id: 'b',
+          packageName: 'grower',
+          name: 'count',
+          params: { x: Array.from({ length: 60 }, () => ({ $from: 'a' })) },
+        },
+        { id: 'c', packageName: 'grower', name: 'count', params: { x: [{ $from: 'a' }, { $from: 'a' }] } },
+      ],
+    });
+    expect(wired.results.slice(1)).toMatchObject([
+      { success: false, error: { code: 'INVALID_REQUEST', details: { field: 'params', limit: 'maxWiredBytes' } } },
+      { success: true, output: 2 },
+    ]);
+    const many = await bounded.batch({ mode: 'sequential', items: [big, big, big] });
+    expect(many.results).toMatchObject([
+      { success: true },
+      { success: true },
+      { success: false, error: { code: 'TOOL_EXECUTION_ERROR', details: { limit: 'maxBatchResultBytes' } } },
+    ]);
+  });
+
+  it('ends the child of a job that cannot be sent', async () => {
+    const pids: number[] = [];
+    const inner = createSpawner();
+    await using bounded = createToolExecutor({
+      cacheDir,
+      registry: registry.url,
+      spawner: {
+        spawn: async (request) => {
+          const child = await inner.spawn(request);
+          pids.push(child.pid);
+          return child;
+        },
+        dispose: () => inner.dispose(),
+        [Symbol.asyncDispose]: () => inner.dispose(),
+      },
+      limits: { warmChildren: 0 },
+    });
+    // What JSON has no form for cannot come over HTTP, but a program may hand it over.
+    const response = await bounded.execute({ packageName: 'basic', name: 'echo', params: { a: 1n } });
+    expect(response).toMatchObject({ success: false, error: { code: 'INTERNAL_ERROR' } });
+    expect(pids.length).toBeGreaterThan(0);
+    expect(pids.filter(isRunning)).toEqual([]);
+    await inner.dispose();
   });
 });
 

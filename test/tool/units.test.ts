@@ -4,6 +4,7 @@ import { pointed, wire } from '../../src/tool/batch-wiring.js';
 import { serialize } from '../../src/tool/child/serialize.js';
 import { envNameProblem } from '../../src/tool/env-names.js';
 import { EventLog } from '../../src/tool/event-log.js';
+import { Execution } from '../../src/tool/execution.js';
 import { failureOf } from '../../src/tool/failure.js';
 import { FairQueue } from '../../src/tool/fair-queue.js';
 import { freshnessOf } from '../../src/tool/http/cache-control.js';
@@ -11,6 +12,7 @@ import { bodyHash } from '../../src/tool/idempotency.js';
 import { failureOfJob } from '../../src/tool/install/failure-of-job.js';
 import { JobFailure } from '../../src/tool/install/installer.js';
 import { isAllowed, isDenied } from '../../src/tool/install/package-list.js';
+import { KnownExecutions } from '../../src/tool/known-executions.js';
 import { packageNameProblem, versionKind } from '../../src/tool/package-names.js';
 import { FrameReader } from '../../src/tool/run/frames.js';
 import { AddressPolicy } from '../../src/tool/webhooks/address.js';
@@ -231,10 +233,37 @@ describe('small parts', () => {
     expect(pointed(value, '/a/0/d~0e').value).toBe(2);
     for (const pointer of ['/a/length', '/constructor', '/a/1', 'a', '/a/00'])
       expect(pointed(value, pointer).found, pointer).toBe(false);
-    expect(wire({ x: { $from: 'i', path: '/a' }, y: { $from: 'i', other: 1 } }, new Map([['i', { a: 1 }]]))).toEqual({
-      x: 1,
-      y: { $from: 'i', other: 1 },
+    const params = { x: { $from: 'i', path: '/a' }, y: { $from: 'i', other: 1 } };
+    expect(wire(params, new Map([['i', { a: 1 }]]), 1_000)).toEqual({ x: 1, y: { $from: 'i', other: 1 } });
+  });
+
+  it('puts in no more outputs than parameters may have bytes', () => {
+    const outputs = new Map([['a', ['x'.repeat(10 * 2 ** 20)]]]);
+    const params = (count: number): unknown => ({ x: Array.from({ length: count }, () => ({ $from: 'a' })) });
+    expect(wire(params(1), outputs, 20 * 2 ** 20)).toEqual({ x: [outputs.get('a')] });
+    // As text it would be longer than a string can be.
+    expect(() => wire(params(60), outputs, 20 * 2 ** 20)).toThrow(/more than 20971520 bytes/);
+    expect(() => wire({ x: Array.from({ length: 1_000 }, () => 1) }, outputs, 1_000)).toThrow(/more than 1000 bytes/);
+  });
+
+  it('forgets the oldest executions when the answers of all take too much memory', async () => {
+    const forgotten: string[] = [];
+    const known = new KnownExecutions({
+      keepMs: 60_000,
+      maxBytes: 100_000,
+      onForget: ({ id }) => forgotten.push(id),
     });
+    const limits = { maxEvents: 10, maxBytes: 1_000 };
+    const running = new Execution(limits, { id: 'running' });
+    known.add(running);
+    for (const id of ['a', 'b', 'c']) {
+      const execution = new Execution(limits, { id });
+      known.add(execution);
+      execution.finish({ success: true, output: 1, executionTimeMs: 1, executionId: id }, 40_000);
+      await execution.done;
+    }
+    expect(forgotten).toEqual(['a']);
+    expect([...known].map(({ id }) => id)).toEqual(['running', 'b', 'c']);
   });
 
   it('hashes bodies whatever the order of their keys', () => {

@@ -109,6 +109,11 @@ export class AuditedExecution {
     this.#resolve();
   }
 
+  /** It is left for the next server, queued as it is: nothing to wait for here. */
+  putOff(): void {
+    this.#resolve();
+  }
+
   /** Asks it to end. */
   cancel(reason = 'the server is shutting down'): void {
     this.#asked.cancel?.(reason);

@@ -26,6 +26,7 @@ export function watchTool(trail: AuditTrail, limits: ToolLimits, level: string):
       callers.getStore(),
     );
     execution.onNetworkDecision = (decision) => noted.used(networkUse(decision));
+    execution.onPutOff = () => noted.putOff();
     // Only the beginning: who follows any further counts as a reader, for whom an execution is kept going.
     const controller = new AbortController();
     const stop = execution.events.follow(0, ({ event, data }) => {

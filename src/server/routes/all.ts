@@ -85,6 +85,7 @@ export function addRoutes(
         const { key, address } = callerOf(request);
         return key?.name ?? address;
       },
+      principalOf: (request) => callerOf(request).key?.name,
       executions: executionDirectory(parts),
       moreInfo: { boundaries: boundariesOf(parts), confinement: confinementOf(parts) },
     }),

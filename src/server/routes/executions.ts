@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ExecutionDirectory } from '../../tool/index.js';
-import type { AuditedExecution } from '../audit/execution.js';
 import type { Filter } from '../audit/trail.js';
 import { callerOf } from '../http/access-hook.js';
 import { openEventStream } from '../http/event-stream.js';
@@ -38,9 +37,9 @@ function horizon({ quotas }: Parts, request: FastifyRequest): 'all' | { readonly
   return { key: caller.key?.name ?? null };
 }
 
-function sees(parts: Parts, request: FastifyRequest, execution: AuditedExecution): boolean {
+function sees(parts: Parts, request: FastifyRequest, owner: string | null): boolean {
   const seen = horizon(parts, request);
-  return seen === 'all' || seen.key === execution.keyName;
+  return seen === 'all' || seen.key === owner;
 }
 
 /** `GET /executions` and `GET /events`: what runs and what ran, at all boundaries. */
@@ -84,16 +83,16 @@ export function executionRoutes(fastify: FastifyInstance, parts: Parts): void {
 export function executionDirectory(parts: Parts): ExecutionDirectory {
   const { trail } = parts;
   return {
-    describe(id, request, status) {
+    describe(id, request, status, owner) {
       const execution = trail.find(id);
-      if (execution !== undefined && !sees(parts, request, execution)) return undefined;
-      // One of an earlier life of the server has no record: whoever may use the boundary may ask for it.
+      // One that a server before this one accepted has no record, or one without a caller.
+      if (!sees(parts, request, execution?.keyName ?? owner ?? null)) return undefined;
       if (execution === undefined) return status;
       return { success: true, ...execution.record(), ...status };
     },
     async cancel(id, request) {
       const execution = trail.find(id);
-      if (execution === undefined || execution.kind === 'tool' || !sees(parts, request, execution)) return;
+      if (execution === undefined || execution.kind === 'tool' || !sees(parts, request, execution.keyName)) return;
       execution.cancel();
       await execution.done;
     },

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { Execution } from '../execution.js';
-import { failure, failureFields } from '../failure.js';
+import { refusal } from '../calls.js';
+import { Execution, type ExecutionFacts } from '../execution.js';
+import { failure, failureFields, failureOf, type ToolFailureError } from '../failure.js';
+import { type KeyUse, keyConflict } from '../idempotency.js';
 import type { ToolLimits } from '../limits.js';
 import {
   type AsyncAccepted,
@@ -15,9 +17,12 @@ import { urlProblem } from '../webhooks/send.js';
 import { makeSecret } from '../webhooks/sign.js';
 import { keepTrying } from './keep-trying.js';
 import type { AsyncStore, StoredExecution } from './store.js';
+import type { StoreLock } from './store-lock.js';
 
 export interface AsyncParts {
   readonly store: AsyncStore;
+  /** Whoever holds it runs what is in the store. */
+  readonly lock: StoreLock;
   readonly deliveries: Deliveries;
   readonly addresses: AddressPolicy;
   readonly limits: ToolLimits;
@@ -28,6 +33,17 @@ export interface AsyncParts {
 }
 
 const PRUNE_EVERY_MS = 10 * 60_000;
+/** How often the lock is asked for that another server has: at a change of servers that one is about to end. */
+const TAKE_EVERY_MS = 2_000;
+
+interface Waiting {
+  readonly request: ExecuteToolRequest;
+  readonly execution: Execution;
+  /** Bytes of the request. */
+  readonly bytes: number;
+  /** Hears that it is cancelled before its turn. */
+  readonly onCancel: () => void;
+}
 
 /**
  * Executions that outlive their request, and the server.
@@ -38,10 +54,13 @@ const PRUNE_EVERY_MS = 10 * 60_000;
  */
 export class AsyncExecutions {
   readonly #parts: AsyncParts;
-  readonly #waiting: { readonly request: ExecuteToolRequest; readonly execution: Execution }[] = [];
+  readonly #waiting: Waiting[] = [];
   readonly #known = new Map<string, Execution>();
   readonly #prune: NodeJS.Timeout;
+  #take: NodeJS.Timeout | undefined;
+  #waitingBytes = 0;
   #running = 0;
+  #held = false;
   #disposed = false;
   /** The latest time seen. */
   #latest = 0;
@@ -51,8 +70,26 @@ export class AsyncExecutions {
     this.#prune = setInterval(() => this.#forget(), PRUNE_EVERY_MS).unref();
   }
 
-  /** Takes up what the last server left. */
-  recover(): void {
+  /** Takes up what the last server left, as soon as no other one has it. */
+  start(): void {
+    if (this.#parts.lock.take()) {
+      this.#recover();
+      return;
+    }
+    this.#take = setInterval(() => this.#tryAgain(), TAKE_EVERY_MS).unref();
+  }
+
+  #tryAgain(): void {
+    try {
+      if (!this.#parts.lock.take()) return;
+      clearInterval(this.#take);
+      this.#recover();
+    } catch {
+      // The next time will do.
+    }
+  }
+
+  #recover(): void {
     const { store, deliveries } = this.#parts;
     this.#forget();
     for (const stored of store.withStatus('running')) {
@@ -72,26 +109,25 @@ export class AsyncExecutions {
         this.#close(stored, 'the stored request cannot be read', { restarted: true });
         continue;
       }
-      this.#enqueue(request.data, this.#execution(stored.id, stored.createdAt));
+      const { id, createdAt, owner } = stored;
+      this.#enqueue(request.data, this.#execution({ id, createdAt, owner }), Buffer.byteLength(stored.request));
     }
     deliveries.wake();
   }
 
+  /** Starts nothing any more that still waits: the next server takes it up. */
+  hold(): void {
+    this.#held = true;
+    for (const { execution } of this.#waiting) execution.onPutOff?.();
+  }
+
   /** Accepts an execution. Throws INVALID_REQUEST, OVERLOADED or IDEMPOTENCY_CONFLICT. */
-  submit(
-    request: ExecuteAsyncRequest,
-    key: { readonly key: string; readonly bodyHash: string } | undefined,
-  ): AsyncAccepted {
-    const { store, limits, addresses } = this.#parts;
+  submit(request: ExecuteAsyncRequest, key?: KeyUse, owner?: string): AsyncAccepted {
+    const { store, addresses } = this.#parts;
     const { callback, ...rest } = request;
-    const earlier = key === undefined ? undefined : store.byKey(key.key);
-    if (earlier !== undefined) {
-      if (earlier.bodyHash !== key?.bodyHash) {
-        throw failure('IDEMPOTENCY_CONFLICT', `the key ${JSON.stringify(key?.key)} was used with another body`, {
-          field: 'Idempotency-Key',
-          executionId: earlier.execution.id,
-        });
-      }
+    const earlier = key === undefined ? undefined : store.byKey(key.id);
+    if (key !== undefined && earlier !== undefined) {
+      if (earlier.bodyHash !== key.bodyHash) throw keyConflict(key, earlier.execution.id);
       return accepted(
         earlier.execution.id,
         this.#known.get(earlier.execution.id)?.status ?? earlier.execution.status,
@@ -100,15 +136,10 @@ export class AsyncExecutions {
     }
     const problem = callback === undefined ? undefined : urlProblem(callback.url, addresses);
     if (problem !== undefined) throw failure('INVALID_REQUEST', `callback.url: ${problem}`, { field: 'callback.url' });
-    if (this.#waiting.length >= limits.maxAsyncQueued) {
-      throw failure(
-        'OVERLOADED',
-        `${this.#waiting.length} executions wait already`,
-        { retryAfterSeconds: limits.retryAfterSeconds },
-        { retryable: true },
-      );
-    }
     const { env, ...storable } = rest;
+    const stored = JSON.stringify(storable);
+    const bytes = Buffer.byteLength(stored) + envBytes(env);
+    this.#admit(bytes);
     const id = randomUUID();
     const createdAt = this.#now();
     const secret = callback === undefined ? undefined : (callback.secret ?? makeSecret());
@@ -116,7 +147,8 @@ export class AsyncExecutions {
       {
         id,
         status: 'queued',
-        request: JSON.stringify(storable),
+        request: stored,
+        owner,
         hadEnv: Object.keys(env).length > 0,
         createdAt,
         startedAt: undefined,
@@ -136,8 +168,8 @@ export class AsyncExecutions {
           },
       key,
     );
-    const execution = this.#execution(id, createdAt);
-    this.#enqueue(rest, execution);
+    const execution = this.#execution({ id, createdAt, owner });
+    this.#enqueue(rest, execution, bytes);
     return accepted(id, execution.status, callback?.secret === undefined ? secret : undefined);
   }
 
@@ -168,31 +200,75 @@ export class AsyncExecutions {
     };
   }
 
+  /** Whose an execution is. */
+  ownerOf(id: string): string | undefined {
+    return this.#parts.store.get(id)?.owner;
+  }
+
   async dispose(): Promise<void> {
     this.#disposed = true;
     clearInterval(this.#prune);
+    clearInterval(this.#take);
     await this.#parts.deliveries.dispose();
     this.#parts.store.close();
+    this.#parts.lock.release();
   }
 
-  #execution(id: string, createdAt: number): Execution {
+  /** Throws OVERLOADED when there is no place for another one. */
+  #admit(bytes: number): void {
+    const { store, limits, lock } = this.#parts;
+    const { maxAsyncQueued, maxAsyncQueuedBytes, maxKeptResultBytes, retryAfterSeconds } = limits;
+    const refuse = (reason: string): ToolFailureError =>
+      failure('OVERLOADED', reason, { retryAfterSeconds }, { retryable: true });
+    if (!lock.held) throw refuse('another server has the async executions of this cache folder');
+    if (this.#waiting.length >= maxAsyncQueued) throw refuse(`${this.#waiting.length} executions wait already`);
+    if (this.#waitingBytes + bytes > maxAsyncQueuedBytes)
+      throw refuse(`executions with ${this.#waitingBytes} bytes of requests wait already`);
+    // What is left after old results were forgotten is still owed to somebody.
+    if (store.bytes > maxKeptResultBytes)
+      throw refuse(`results with ${store.bytes} bytes wait for their webhooks already`);
+  }
+
+  #execution(facts: ExecutionFacts): Execution {
     const { limits, register } = this.#parts;
-    const execution = new Execution({ maxEvents: limits.maxEvents, maxBytes: limits.maxEventBytes }, id, createdAt);
-    this.#known.set(id, execution);
+    const execution = new Execution({ maxEvents: limits.maxEvents, maxBytes: limits.maxEventBytes }, facts);
+    this.#known.set(execution.id, execution);
     register(execution);
     return execution;
   }
 
-  #enqueue(request: ExecuteToolRequest, execution: Execution): void {
-    this.#waiting.push({ request, execution });
+  #enqueue(request: ExecuteToolRequest, execution: Execution, bytes: number): void {
+    const waiting: Waiting = { request, execution, bytes, onCancel: () => void this.#cancelled(waiting) };
+    this.#waiting.push(waiting);
+    this.#waitingBytes += bytes;
+    execution.signal.addEventListener('abort', waiting.onCancel, { once: true });
+    if (this.#held) execution.onPutOff?.();
     this.#next();
+  }
+
+  /** Takes one out of the queue whose turn has come, or never will. */
+  #leave(waiting: Waiting): void {
+    this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+    this.#waitingBytes -= waiting.bytes;
+    waiting.execution.signal.removeEventListener('abort', waiting.onCancel);
+  }
+
+  async #cancelled(waiting: Waiting): Promise<void> {
+    // The end of the server is no end of what waits.
+    if (this.#disposed) return;
+    this.#leave(waiting);
+    const { execution } = waiting;
+    const response = refusal(execution, failureOf(execution.signal.reason));
+    execution.finish(response);
+    await this.#keep(execution, response);
   }
 
   #next(): void {
     const { limits } = this.#parts;
-    while (!this.#disposed && this.#running < limits.maxExecutions) {
-      const next = this.#waiting.shift();
+    while (!this.#disposed && !this.#held && this.#running < limits.maxExecutions) {
+      const [next] = this.#waiting;
       if (next === undefined) return;
+      this.#leave(next);
       this.#running += 1;
       void this.#perform(next.request, next.execution).finally(() => {
         this.#running -= 1;
@@ -202,17 +278,24 @@ export class AsyncExecutions {
   }
 
   async #perform(request: ExecuteToolRequest, execution: Execution): Promise<void> {
-    const { store, run, deliveries } = this.#parts;
+    const { store, run } = this.#parts;
     const stopped = (): boolean => this.#disposed;
     // It runs once that is on record, so that no restart runs it twice.
     if (!(await keepTrying(() => store.setRunning(execution.id, this.#now()), stopped))) return;
-    const response = await run(request, execution);
+    await this.#keep(execution, await run(request, execution));
+  }
+
+  /** Keeps an answer, and has its webhook sent. */
+  async #keep(execution: Execution, response: ExecuteToolResponse): Promise<void> {
+    const { store, deliveries, limits } = this.#parts;
+    const stopped = (): boolean => this.#disposed;
     // What is cut short by the end of the server is told by the next one.
     if (this.#disposed) return;
     const status = execution.status === 'succeeded' || execution.status === 'cancelled' ? execution.status : 'failed';
     const result = JSON.stringify(response);
     if (!(await keepTrying(() => store.setFinished(execution.id, status, result, this.#now()), stopped))) return;
     this.#known.delete(execution.id);
+    if (store.bytes > limits.maxKeptResultBytes) this.#forget();
     deliveries.wake();
   }
 
@@ -230,12 +313,18 @@ export class AsyncExecutions {
   }
 
   #forget(): void {
+    const { store, lock, limits } = this.#parts;
+    if (!lock.held) return;
     try {
-      this.#parts.store.prune(Date.now(), this.#parts.limits.keepResultsMs);
+      store.prune(Date.now(), limits.keepResultsMs, limits.maxKeptResultBytes);
     } catch {
       // The next time will do.
     }
   }
+}
+
+function envBytes(env: Readonly<Record<string, string>>): number {
+  return Object.entries(env).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0);
 }
 
 function accepted(id: string, status: ExecutionStatus['status'], secret: string | undefined): AsyncAccepted {

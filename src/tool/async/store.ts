@@ -1,13 +1,16 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'libsql';
+import type { KeyUse } from '../idempotency.js';
 
 /** An async execution as it is kept. Variables of a request are never part of it. */
 export interface StoredExecution {
   readonly id: string;
   readonly status: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** The request as JSON, without `env`. */
+  /** The request as JSON, without `env`; empty once it has ended. */
   readonly request: string;
+  /** Whose it is, where callers are told apart. */
+  readonly owner: string | undefined;
   /** Whether the request had variables, which only the memory of the server knows. */
   readonly hadEnv: boolean;
   readonly createdAt: number;
@@ -30,7 +33,7 @@ export interface StoredCallback {
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS executions (
     id TEXT PRIMARY KEY, status TEXT NOT NULL, request TEXT NOT NULL, had_env INTEGER NOT NULL, created_at INTEGER NOT NULL,
-    started_at INTEGER, finished_at INTEGER, result TEXT, idempotency_key TEXT UNIQUE, body_hash TEXT
+    started_at INTEGER, finished_at INTEGER, result TEXT, idempotency_key TEXT UNIQUE, body_hash TEXT, owner TEXT
   );
   CREATE INDEX IF NOT EXISTS executions_status ON executions (status, created_at);
   CREATE INDEX IF NOT EXISTS executions_finished ON executions (finished_at);
@@ -40,6 +43,8 @@ const SCHEMA = `
   );
   CREATE INDEX IF NOT EXISTS callbacks_next ON callbacks (status, next_at);
 `;
+
+const OWES_NOTHING = "id NOT IN (SELECT execution_id FROM callbacks WHERE status IN ('waiting', 'pending'))";
 
 interface ExecutionRow {
   id: string;
@@ -51,6 +56,7 @@ interface ExecutionRow {
   finished_at: number | null;
   result: string | null;
   body_hash: string | null;
+  owner: string | null;
 }
 
 interface CallbackRow {
@@ -67,6 +73,7 @@ const fromRow = (row: ExecutionRow): StoredExecution => ({
   id: row.id,
   status: row.status,
   request: row.request,
+  owner: row.owner ?? undefined,
   hadEnv: row.had_env === 1,
   createdAt: row.created_at,
   startedAt: row.started_at ?? undefined,
@@ -84,9 +91,15 @@ const fromCallbackRow = (row: CallbackRow): StoredCallback => ({
   lastError: row.last_error ?? undefined,
 });
 
+/** What a row costs beside its result. */
+const ROW_BYTES = 512;
+/** How much of what may be kept is left when there was too much: less than all, so that not every answer has to make room. */
+const KEPT_SHARE = 0.9;
+
 /** Async executions and their webhooks, in one SQLite file that only its owner can read. */
 export class AsyncStore {
   readonly #db: Database.Database;
+  #bytes: number;
 
   constructor(file: string) {
     mkdirSync(dirname(file), { recursive: true });
@@ -97,12 +110,19 @@ export class AsyncStore {
     this.#db.exec('PRAGMA foreign_keys = ON');
     this.#db.exec('PRAGMA busy_timeout = 2000');
     this.#db.exec(SCHEMA);
+    this.#addOwner();
+    this.#bytes = this.#count();
+  }
+
+  /** Bytes of the answers that are kept. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   add(
     execution: StoredExecution,
     callback: StoredCallback | undefined,
-    key: { readonly key: string; readonly bodyHash: string } | undefined,
+    key: Pick<KeyUse, 'id' | 'bodyHash'> | undefined,
   ): void {
     this.#together(() => this.#insert(execution, callback, key));
   }
@@ -110,11 +130,11 @@ export class AsyncStore {
   #insert(
     execution: StoredExecution,
     callback: StoredCallback | undefined,
-    key: { readonly key: string; readonly bodyHash: string } | undefined,
+    key: Pick<KeyUse, 'id' | 'bodyHash'> | undefined,
   ): void {
     this.#db
       .prepare(
-        'INSERT INTO executions (id, status, request, had_env, created_at, idempotency_key, body_hash) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        'INSERT INTO executions (id, status, request, had_env, created_at, idempotency_key, body_hash, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
       )
       .run(
         execution.id,
@@ -122,8 +142,9 @@ export class AsyncStore {
         execution.request,
         execution.hadEnv ? 1 : 0,
         execution.createdAt,
-        key?.key ?? null,
+        key?.id ?? null,
         key?.bodyHash ?? null,
+        execution.owner ?? null,
       );
     if (callback === undefined) return;
     this.#db
@@ -138,6 +159,7 @@ export class AsyncStore {
     return row === undefined ? undefined : fromRow(row);
   }
 
+  /** Finds the execution of a key, by the key's id. */
   byKey(key: string): { readonly execution: StoredExecution; readonly bodyHash: string } | undefined {
     const row = this.#db.prepare('SELECT * FROM executions WHERE idempotency_key = ?').get(key) as
       | ExecutionRow
@@ -152,25 +174,21 @@ export class AsyncStore {
     return rows.map(fromRow);
   }
 
-  countQueued(): number {
-    const row = this.#db.prepare("SELECT count(*) AS n FROM executions WHERE status = 'queued'").get() as { n: number };
-    return row.n;
-  }
-
   setRunning(id: string, at: number): void {
     this.#db.prepare("UPDATE executions SET status = 'running', started_at = ? WHERE id = ?").run(at, id);
   }
 
-  /** Keeps the answer, and makes its webhook due, in one step. */
+  /** Keeps the answer in place of the request, and makes its webhook due, in one step. */
   setFinished(id: string, status: 'succeeded' | 'failed' | 'cancelled', result: string, at: number): void {
     this.#together(() => {
       this.#db
-        .prepare('UPDATE executions SET status = ?, result = ?, finished_at = ? WHERE id = ?')
+        .prepare("UPDATE executions SET status = ?, result = ?, finished_at = ?, request = '' WHERE id = ?")
         .run(status, result, at, id);
       this.#db
         .prepare("UPDATE callbacks SET status = 'pending', next_at = 0 WHERE execution_id = ? AND status = 'waiting'")
         .run(id);
     });
+    this.#bytes += ROW_BYTES + Buffer.byteLength(result);
   }
 
   callbackOf(id: string): StoredCallback | undefined {
@@ -207,20 +225,45 @@ export class AsyncStore {
       .run(status, attempts, nextAt, lastError ?? null, id);
   }
 
-  /** Forgets what finished longer ago than `keepMs` and owes nobody a webhook. What finished in the future finished now. */
-  prune(now: number, keepMs: number): void {
+  /**
+   * Forgets what finished longer ago than `keepMs`, and the oldest of the rest when it is too much; never what owes somebody a
+   * webhook. What finished in the future finished now.
+   */
+  prune(now: number, keepMs: number, maxBytes: number): void {
     this.#together(() => {
       this.#db.prepare('UPDATE executions SET finished_at = ? WHERE finished_at > ?').run(now, now);
-      this.#db
-        .prepare(
-          `DELETE FROM executions WHERE finished_at < ? AND id NOT IN (SELECT execution_id FROM callbacks WHERE status IN ('waiting', 'pending'))`,
-        )
-        .run(now - keepMs);
+      this.#db.prepare(`DELETE FROM executions WHERE finished_at < ? AND ${OWES_NOTHING}`).run(now - keepMs);
     });
+    this.#bytes = this.#count();
+    if (this.#bytes <= maxBytes) return;
+    this.#db
+      .prepare(
+        `DELETE FROM executions WHERE id IN (
+          SELECT id FROM (
+            SELECT id, sum(${ROW_BYTES} + octet_length(result)) OVER (ORDER BY finished_at, rowid) AS freed, ${ROW_BYTES} + octet_length(result) AS own
+            FROM executions WHERE finished_at IS NOT NULL AND ${OWES_NOTHING}
+          ) WHERE freed - own < ?
+        )`,
+      )
+      .run(this.#bytes - maxBytes * KEPT_SHARE);
+    this.#bytes = this.#count();
   }
 
   close(): void {
     this.#db.close();
+  }
+
+  #count(): number {
+    const row = this.#db
+      .prepare(`SELECT sum(${ROW_BYTES} + octet_length(result)) AS n FROM executions WHERE finished_at IS NOT NULL`)
+      .get() as { n: number | null };
+    return row.n ?? 0;
+  }
+
+  /** Files that were made before executions had owners lack the column. */
+  #addOwner(): void {
+    const columns = this.#db.prepare('PRAGMA table_info(executions)').all() as { name: string }[];
+    if (!columns.some(({ name }) => name === 'owner')) this.#db.exec('ALTER TABLE executions ADD COLUMN owner TEXT');
   }
 
   /** All of it or nothing. */

@@ -31,16 +31,10 @@ export function sendOnly(reply: FastifyReply, event: ToolEvent): void {
 }
 
 /**
- * Sends the events of an execution until its result. When the last reader of a stream is away for too long, the
- * execution is cancelled; `keep` is for executions that nobody needs to watch.
+ * Sends the events of an execution until its result. When its last reader is away for too long and nobody else waits for it,
+ * it is cancelled, unless it is one that nobody needs to watch.
  */
-export function sendEvents(
-  reply: FastifyReply,
-  execution: Execution,
-  after: number,
-  limits: ToolLimits,
-  whenAlone: 'cancel' | 'keep',
-): void {
+export function sendEvents(reply: FastifyReply, execution: Execution, after: number, limits: ToolLimits): void {
   const raw = open(reply);
   const heartbeat = setInterval(() => raw.write(HEARTBEAT), limits.heartbeatMs);
   const stop = execution.events.follow(after, (event) => {
@@ -53,9 +47,7 @@ export function sendEvents(
   whenAnswered(reply.request.raw, raw, () => {
     clearInterval(heartbeat);
     stop();
-    if (whenAlone === 'keep' || execution.events.closed) return;
-    setTimeout(() => {
-      if (execution.events.readers === 0) execution.cancel('the reader of the stream went away');
-    }, limits.streamGraceMs).unref();
+    if (execution.whenAlone === 'keep' || execution.events.closed) return;
+    setTimeout(() => execution.cancelIfAlone('the reader of the stream went away'), limits.streamGraceMs).unref();
   });
 }

@@ -34,17 +34,20 @@ export interface ToolRoutesOptions {
   readonly guard?: 'own' | 'elsewhere';
   /** Whose turn a request counts as. Its address, unless told. */
   readonly clientOf?: (request: FastifyRequest) => string;
+  /** Who sent a request, where several keys are told apart: idempotency keys and executions are theirs. */
+  readonly principalOf?: (request: FastifyRequest) => string | undefined;
   /** What else is known of executions, also of those of other boundaries. */
   readonly executions?: ExecutionDirectory;
 }
 
 /** Executions that are known beside those of the executor. */
 export interface ExecutionDirectory {
-  /** What is known of an execution; undefined for one that this caller has no business with. */
+  /** What is known of an execution; undefined for one that this caller has no business with. The owner is one of `principalOf`. */
   describe(
     id: string,
     request: FastifyRequest,
     status: ExecutionStatus | undefined,
+    owner: string | undefined,
   ): Readonly<Record<string, unknown>> | undefined;
   /** Ends it and waits for its end, if it is not one of the executor's. */
   cancel(id: string, request: FastifyRequest): Promise<void>;
@@ -141,11 +144,13 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
         { field: 'Idempotency-Key' },
       );
     }
+    const principal = options.principalOf?.(request);
     return {
       client: options.clientOf?.(request) ?? request.ip,
       freshness: freshnessOf(request.headers['x-tpmjs-cache-control']),
       ...(signal === undefined ? {} : { signal }),
       ...(key === undefined ? {} : { idempotencyKey: key }),
+      ...(principal === undefined ? {} : { principal }),
     };
   };
   const presence = (reply: FastifyReply): AbortSignal => clientPresence(reply.request.raw, reply.raw);
@@ -153,18 +158,21 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
   const execute: Handler = async (request, reply) => {
     if (!acceptsEvents(request.headers.accept))
       return sendOutcome(reply, await executor.execute(request.body, optionsOf(request, presence(reply))));
-    const execution = executor.stream(request.body, optionsOf(request));
+    const execution = executor.stream(request.body, { ...optionsOf(request), keptBy: 'readers' });
     // Refused before it began: an error like any other.
     if (execution.startedAt === undefined && execution.response !== undefined)
       return sendOutcome(reply, execution.response);
     execution.whenAlone = 'cancel';
-    sendEvents(reply, execution, 0, executor.limits, execution.whenAlone);
+    sendEvents(reply, execution, 0, executor.limits);
     return reply;
   };
   const found = (request: FastifyRequest): object => {
     const id = idOf(request);
     const status = executor.status(id);
-    const known = options.executions === undefined ? status : options.executions.describe(id, request, status);
+    const known =
+      options.executions === undefined
+        ? status
+        : options.executions.describe(id, request, status, executor.ownerOf(id));
     if (known === undefined) throw noExecution(id);
     return known;
   };
@@ -176,7 +184,7 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
     const status = executor.status(id);
     if (live !== undefined) {
       // Its own stream decides what happens when nobody watches any more; this is one more reader of it.
-      sendEvents(reply, live, after, executor.limits, live.whenAlone);
+      sendEvents(reply, live, after, executor.limits);
       return reply;
     }
     if (status?.result === undefined) throw noExecution(id);
