@@ -1,5 +1,5 @@
 import type { Isolation } from '../server/index.js';
-import { packageVersion } from './version.js';
+import { implementationVersion } from '../tool/version.js';
 
 export interface BannerFacts {
   readonly url: string;
@@ -16,7 +16,7 @@ export function banner({ url, isolation, key, modules }: BannerFacts): string {
   );
   const auth = key === 'needed' ? ` -H "Authorization: Bearer $EXECUTOR_API_KEY"` : '';
   return [
-    `Sallyport ${packageVersion()} listens on ${url}`,
+    `Sallyport ${implementationVersion()} listens on ${url}`,
     '',
     ...boundaries,
     ...(shortfall === undefined ? [] : [`  weaker   ${shortfall}`]),

@@ -4,7 +4,7 @@ import { DEFAULT_CHECK_LIMIT_MS, DEFAULT_JOBS, SUITES, type SuiteEntry } from '.
 import { printable } from '../wire/printable.js';
 import { CliError } from './exit.js';
 import type { ConformanceFlags } from './judge.js';
-import { positiveInteger } from './options.js';
+import { collect, positiveInteger } from './options.js';
 
 const HELP = `
 A target is a command that speaks the protocol on standard input and output, or an address. Each check gets a fresh process or
@@ -71,8 +71,4 @@ function suiteCommand(entry: SuiteEntry): Command {
     const { judge } = await import('./judge.js');
     process.exitCode = await judge(entry, words, flags);
   });
-}
-
-function collect(value: string, earlier: readonly string[] = []): string[] {
-  return [...earlier, value];
 }

@@ -3,6 +3,7 @@ import { isSallyportError } from '../errors/index.js';
 import { createExecServer, type ExecServer, type ExecServerOptions, execPolicy } from '../process/index.js';
 import { createSpawner, type IsolationChoice, resolveIsolation } from '../sandbox/index.js';
 import { CliError, EXIT } from './exit.js';
+import { collect } from './options.js';
 import { defaultToolCache } from './tool-cache.js';
 
 export interface ExecIsolationFlags {
@@ -16,11 +17,6 @@ export function withIsolationOptions(command: Command): Command {
   return command
     .addOption(isolation.choices(['process', 'container', 'auto'] satisfies IsolationChoice[]))
     .option('--workspace <folder>', 'at level container: where commands may work and write (repeatable)', collect, []);
-}
-
-/** Collects the values of an option that can be given several times. */
-export function collect(value: string, earlier: readonly string[]): readonly string[] {
-  return [...earlier, value];
 }
 
 /** Makes a server whose commands are confined as asked. Throws where that cannot hold; `auto` says what it became instead. */

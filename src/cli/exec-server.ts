@@ -9,9 +9,10 @@ import {
   printable,
   webSocketTransport,
 } from '../wire/index.js';
-import { collect, confinedExecServer, type ExecIsolationFlags, withIsolationOptions } from './exec-isolation.js';
+import { confinedExecServer, type ExecIsolationFlags, withIsolationOptions } from './exec-isolation.js';
 import { limitOption } from './exec-limits.js';
 import { CliError, EXIT } from './exit.js';
+import { collect } from './options.js';
 
 const EXAMPLES = `
 Examples:

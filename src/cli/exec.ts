@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { ExecClient, type ExecServer, type ProcessHandle } from '../process/index.js';
 import { confinedExecServer, type ExecIsolationFlags, withIsolationOptions } from './exec-isolation.js';
 import { CliError } from './exit.js';
+import { collectVariable, timeLimit } from './options.js';
 
 const EXAMPLES = `
 Examples:
@@ -18,7 +19,6 @@ and the exit code is 124.`;
 
 /** The exit code of timeout(1). */
 const TIMED_OUT = 124;
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 interface Options extends ExecIsolationFlags {
   readonly tty?: boolean;
@@ -35,8 +35,8 @@ export function execCommand(): Command {
     .argument('<argv...>', 'the program and its arguments, after --')
     .option('-t, --tty', 'give it a terminal')
     .option('--cwd <folder>', 'where it runs; the current folder, or / with --url')
-    .option('--env <name=value>', 'a variable of its environment (repeatable)', variable, {})
-    .option('--timeout <duration>', 'how long it may run, such as 500ms, 10s or 2m', duration)
+    .option('--env <name=value>', 'a variable of its environment (repeatable)', collectVariable, {})
+    .option('--timeout <duration>', 'how long it may run, such as 500ms, 10s or 2m', timeLimit)
     .option('--url <address>', 'a server to run it on; in this process unless given')
     .passThroughOptions()
     .addHelpText('after', EXAMPLES)
@@ -44,18 +44,6 @@ export function execCommand(): Command {
       process.exitCode = await run(argv, options);
     });
   return withIsolationOptions(command);
-}
-
-function variable(text: string, earlier: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const at = text.indexOf('=');
-  if (at < 1) throw new CliError(`--env takes NAME=VALUE, not ${JSON.stringify(text)}`);
-  return { ...earlier, [text.slice(0, at)]: text.slice(at + 1) };
-}
-
-function duration(text: string): number {
-  const match = /^(\d+)(ms|s|m|h)?$/.exec(text);
-  if (match === null) throw new CliError(`--timeout takes a duration such as 10s, not ${JSON.stringify(text)}`);
-  return Number(match[1]) * (UNITS[match[2] ?? 's'] ?? 1);
 }
 
 async function run(argv: readonly string[], options: Options): Promise<number> {

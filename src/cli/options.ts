@@ -18,3 +18,31 @@ export function positiveInteger(text: string): number {
   }
   return value;
 }
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Reads a time, in milliseconds. A number without a unit is seconds. */
+export function duration(text: string): number {
+  const [, digits, unit = 's'] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)?$/.exec(text) ?? [];
+  if (digits === undefined) throw new InvalidArgumentError('It must be a time, such as 500ms, 30s or 5m.');
+  return Math.ceil(Number(digits) * (UNITS[unit] ?? 1));
+}
+
+/** Reads a time that something may take: there must be some. */
+export function timeLimit(text: string): number {
+  const value = duration(text);
+  if (value === 0) throw new InvalidArgumentError('It must be longer than nothing.');
+  return value;
+}
+
+/** Collects the values of an option that can be given several times. */
+export function collect(value: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, value];
+}
+
+/** Collects NAME=VALUE pairs of an option that can be given several times. */
+export function collectVariable(pair: string, earlier: Readonly<Record<string, string>>): Record<string, string> {
+  const at = pair.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('It must be NAME=VALUE.');
+  return { ...earlier, [pair.slice(0, at)]: pair.slice(at + 1) };
+}

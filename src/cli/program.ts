@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { closestName } from '../capabilities/closest.js';
+import { implementationVersion } from '../tool/version.js';
 import { printable } from '../wire/printable.js';
 import { CliError } from './exit.js';
-import { packageVersion } from './version.js';
 
 const EXAMPLES = `
 Examples:
@@ -89,7 +89,7 @@ const COMMANDS: readonly CommandEntry[] = [
 export async function program(args: readonly string[]): Promise<Command> {
   const root = new Command('sallyport')
     .description('Run code that nobody has reviewed, behind a message boundary.')
-    .version(packageVersion(), '-V, --version', 'print the version')
+    .version(implementationVersion(), '-V, --version', 'print the version')
     .enablePositionalOptions()
     .helpCommand(true)
     .addHelpText('after', EXAMPLES)

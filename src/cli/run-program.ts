@@ -6,6 +6,7 @@ import { printable } from '../wire/index.js';
 import { checkIsolation } from './check-isolation.js';
 import { CliError, EXIT } from './exit.js';
 import type { CommandIsolation } from './options.js';
+import { shownOn } from './shown.js';
 import { loadTools } from './tools-module.js';
 
 export interface RunFlags {
@@ -40,7 +41,7 @@ export async function runProgram(file: string, flags: RunFlags): Promise<void> {
           process.stderr.write(`${printable(event.line, Number.POSITIVE_INFINITY)}\n`);
       },
     });
-    if (flags.json) process.stdout.write(`${JSON.stringify(result)}\n`);
+    if (flags.json) print(JSON.stringify(result));
     else if (result.ok) printValue(result.result);
     else printError(result.error, code, file);
     if (!result.ok) process.exitCode = EXIT.failure;
@@ -59,8 +60,10 @@ async function readProgram(file: string): Promise<string> {
 
 function printValue(value: unknown): void {
   if (value === undefined) return;
-  process.stdout.write(`${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}\n`);
+  print(typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 }
+
+const print = (text: string): void => void process.stdout.write(`${shownOn(process.stdout, text)}\n`);
 
 function printError(error: ExecuteError, code: string, file: string): void {
   process.stderr.write(`${error.code}: ${printable(error.message, 4_000)}\n`);

@@ -13,7 +13,7 @@ import {
 import { printable } from '../wire/index.js';
 import { CliError } from './exit.js';
 import { networkOf } from './network-option.js';
-import { positiveInteger } from './options.js';
+import { collect, positiveInteger } from './options.js';
 
 interface SandboxFlags {
   readonly read: readonly string[];
@@ -53,8 +53,7 @@ function bytes(text: string): number {
   return value;
 }
 
-const collect = (value: string, earlier: readonly string[]): string[] => [...earlier, value];
-const path = (value: string, earlier: readonly string[]): string[] => [...earlier, resolve(value)];
+const path = (value: string, earlier: readonly string[]): readonly string[] => collect(resolve(value), earlier);
 
 /** `sallyport sandbox`: runs one command in a room of its own. */
 export function sandboxCommand(): Command {

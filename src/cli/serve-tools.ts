@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { printable } from '../wire/index.js';
 import { CliError } from './exit.js';
+import { collect, duration } from './options.js';
 import { defaultToolCache } from './tool-cache.js';
 import { type ToolIsolationFlags, withIsolationOptions } from './tool-isolation-options.js';
 
@@ -20,7 +21,6 @@ interface ServeOptions extends ToolIsolationFlags {
 }
 
 const MAX_CONNECTIONS = 1_024;
-const HOUR_MS = 3_600_000;
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 
 function portNumber(value: string): number {
@@ -29,18 +29,16 @@ function portNumber(value: string): number {
   return port;
 }
 
-function hours(value: string): number {
-  const match = /^(\d+)(h|d)$/.exec(value);
-  if (match === null) throw new InvalidArgumentError('It must be hours or days, such as 24h or 7d.');
-  return Number(match[1]) * (match[2] === 'd' ? 24 : 1) * HOUR_MS;
+/** Without a unit nobody could tell what was meant. */
+function age(value: string): number {
+  if (!/[hd]$/.test(value)) throw new InvalidArgumentError('It must be hours or days, such as 24h or 7d.');
+  return duration(value);
 }
 
 function scope(value: string): 'default' | 'all' {
   if (value === 'default' || value === 'all') return value;
   throw new InvalidArgumentError('It must be default or all.');
 }
-
-const collect = (value: string, before: readonly string[]): string[] => [...before, value];
 
 async function serveTools(options: ServeOptions): Promise<void> {
   const apiKey = process.env['EXECUTOR_API_KEY'] ?? '';
@@ -148,7 +146,7 @@ export function serveToolsCommand(): Command {
       [],
     )
     .option('--deny <package>', 'a package that is never installed; may be given several times', collect, [])
-    .option('--min-release-age <age>', 'how old a release must be, such as 24h or 7d', hours, 0)
+    .option('--min-release-age <age>', 'how old a release must be, such as 24h or 7d', age, 0)
     .option(
       '--webhook-allow <host>',
       'a private host or network that webhooks may reach; may be given several times',

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { collect, duration } from './options.js';
 import type { ServeFlags } from './serve-all.js';
 
 /** The build makes one file of everything that a server loads. */
@@ -17,16 +18,6 @@ function wholeNumber(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
 }
-
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
-
-function duration(text: string): number {
-  const match = /^(\d{1,9})(ms|s|m)?$/.exec(text);
-  if (match === null) throw new InvalidArgumentError('It must be a time, such as 500ms, 30s or 5m.');
-  return Number(match[1]) * (UNITS[match[2] ?? 's'] ?? 1);
-}
-
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 /** `sallyport serve`: all four boundaries on one port. */
 export function serveCommand(): Command {

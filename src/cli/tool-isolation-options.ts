@@ -1,12 +1,11 @@
 import { type Command, Option } from 'commander';
 import type { IsolationChoice } from '../sandbox/index.js';
+import { collect } from './options.js';
 
 export interface ToolIsolationFlags {
   readonly isolation: IsolationChoice;
   readonly net: readonly string[];
 }
-
-const collect = (value: string, before: readonly string[]): string[] => [...before, value];
 
 /** Adds the options that say what confines tools. */
 export function withIsolationOptions(command: Command): Command {

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import type { ToolEvent } from '../tool/index.js';
 import { printable } from '../wire/index.js';
 import { CliError, EXIT } from './exit.js';
+import { collectVariable, timeLimit } from './options.js';
+import { shownOn } from './shown.js';
 import { defaultToolCache } from './tool-cache.js';
 import { type ToolIsolationFlags, withIsolationOptions } from './tool-isolation-options.js';
 
@@ -19,20 +21,6 @@ interface ToolOptions extends ToolIsolationFlags {
 function splitPackage(spec: string): { readonly packageName: string; readonly version?: string } {
   const at = spec.indexOf('@', 1);
   return at === -1 ? { packageName: spec } : { packageName: spec.slice(0, at), version: spec.slice(at + 1) };
-}
-
-function collectEnv(pair: string, before: Readonly<Record<string, string>>): Record<string, string> {
-  const at = pair.indexOf('=');
-  if (at <= 0) throw new InvalidArgumentError('It must be K=V.');
-  return { ...before, [pair.slice(0, at)]: pair.slice(at + 1) };
-}
-
-function milliseconds(value: string): number {
-  const match = /^(\d+)(ms|s|m)?$/.exec(value);
-  const factor = { ms: 1, s: 1_000, m: 60_000 }[match?.[2] ?? 's'];
-  if (match === null || factor === undefined)
-    throw new InvalidArgumentError('It must be a duration such as 30s or 500ms.');
-  return Number(match[1]) * factor;
 }
 
 async function readParams(argument: string | undefined): Promise<unknown> {
@@ -127,15 +115,17 @@ async function runTool(spec: string, name: string, argument: string | undefined,
   process.removeListener('SIGINT', interrupt);
   process.removeListener('SIGTERM', interrupt);
   progress.clear();
-  if (options.json) process.stdout.write(`${JSON.stringify(response, undefined, 2)}\n`);
+  if (options.json) print(JSON.stringify(response, undefined, 2));
   else if (response.success) {
     const { output } = response;
-    process.stdout.write(`${typeof output === 'string' ? output : JSON.stringify(output, undefined, 2)}\n`);
+    print(typeof output === 'string' ? output : JSON.stringify(output, undefined, 2));
   } else {
     process.stderr.write(`sallyport: ${printable(response.error.message, 2_000)} (${response.error.code})\n`);
   }
   if (!response.success) process.exitCode = response.error.code === 'INVALID_REQUEST' ? EXIT.usage : EXIT.failure;
 }
+
+const print = (text: string): void => void process.stdout.write(`${shownOn(process.stdout, text)}\n`);
 
 // Text of a tool may hold sequences that a terminal obeys; line breaks and tabs are all it needs.
 const shown = (message: string): string => message.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]+/g, ' ');
@@ -147,8 +137,8 @@ export function toolCommand(): Command {
     .argument('<package[@version]>', 'npm package, with a version, range or tag')
     .argument('<export>', 'name of the tool')
     .argument('[params]', 'parameters as JSON, @file, or - for standard input')
-    .option('--env <K=V>', 'a variable for the tool; may be given several times', collectEnv, {})
-    .option('--timeout <duration>', 'limit for import and execution, such as 30s or 500ms', milliseconds)
+    .option('--env <K=V>', 'a variable for the tool; may be given several times', collectVariable, {})
+    .option('--timeout <duration>', 'limit for import and execution, such as 30s or 500ms', timeLimit)
     .option('--json', 'print the whole answer as JSON')
     .option('--cache-dir <folder>', 'where packages are kept')
     .option('--registry <url>', 'registry to install from; npm configuration decides otherwise');

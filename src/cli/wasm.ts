@@ -4,10 +4,18 @@ import { pathToFileURL } from 'node:url';
 import { Command, Option } from 'commander';
 import type { ToolDefinition } from '../capabilities/index.js';
 import { isSallyportError } from '../errors/index.js';
-import { createSink, type ModuleReport, openWasm, type RuntimeName, validateWasm } from '../wasm/index.js';
+import {
+  CALL_TIMEOUT_MS,
+  createSink,
+  type ModuleReport,
+  openWasm,
+  type RuntimeName,
+  validateWasm,
+} from '../wasm/index.js';
 import { parseJson, printable, type WireValue } from '../wire/index.js';
 import { checkIsolation } from './check-isolation.js';
 import { CliError, EXIT } from './exit.js';
+import { collect, timeLimit } from './options.js';
 
 const EXAMPLES = `
 Chunks of a stream are printed as one line of JSON each, and the result then goes to standard error. Binary is printed as
@@ -22,7 +30,7 @@ Examples:
 
 interface CallFlags {
   readonly grant?: string;
-  readonly timeout?: string;
+  readonly timeout: number;
   readonly memory?: string;
   readonly runtime: RuntimeName;
   readonly isolation: 'process' | 'container';
@@ -38,7 +46,11 @@ export function wasmCommand(): Command {
     .argument('<function>', 'the function to call')
     .argument('[json]', 'its parameters; - reads them from standard input')
     .option('--grant <file>', 'a module whose default export has the functions that the guest may call')
-    .option('--timeout <time>', 'how long the call may take, such as 500ms or 5s', '30s')
+    .addOption(
+      new Option('--timeout <time>', 'how long the call may take, such as 500ms or 5s')
+        .argParser(timeLimit)
+        .default(CALL_TIMEOUT_MS, '30s'),
+    )
     .option('--memory <size>', 'how much memory the guest may have, such as 64MB', '256MB')
     .addOption(
       new Option('--runtime <name>', 'what runs the guest')
@@ -49,15 +61,11 @@ export function wasmCommand(): Command {
       new Option('--isolation <level>', 'what confines the guest').choices(['process', 'container']).default('process'),
     )
     .option('--stream', 'receive a stream at the field "stream" of the parameters')
-    .option('--stream-field <name>', 'the same at another field; may be given more than once', addName)
+    .option('--stream-field <name>', 'the same at another field; may be given more than once', collect)
     .addHelpText('after', EXAMPLES)
     .action(callFunction);
   command.addCommand(inspectCommand());
   return command;
-}
-
-function addName(name: string, names: readonly string[] = []): readonly string[] {
-  return [...names, name];
 }
 
 function inspectCommand(): Command {
@@ -78,7 +86,6 @@ function inspectCommand(): Command {
 }
 
 async function callFunction(file: string, name: string, json: string | undefined, flags: CallFlags): Promise<void> {
-  const timeoutMs = parseTime(flags.timeout ?? '30s');
   const memoryBytes = parseSize(flags.memory ?? '256MB');
   const streams = flags.streamField ?? (flags.stream === true ? ['stream'] : []);
   const params = await readParams(json);
@@ -86,7 +93,7 @@ async function callFunction(file: string, name: string, json: string | undefined
   const grant = flags.grant === undefined ? undefined : await loadGrant(flags.grant);
   const client = await openWasm(file, {
     limits: { memoryBytes },
-    timeoutMs,
+    timeoutMs: flags.timeout,
     runtime: flags.runtime,
     level: flags.isolation,
     ...(grant === undefined ? {} : { grant }),
@@ -174,13 +181,6 @@ function isGrant(value: unknown): value is Grant {
   return Object.values(value).every(
     (item: unknown) => typeof item === 'function' || (typeof item === 'object' && item !== null && 'execute' in item),
   );
-}
-
-function parseTime(value: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m)?$/.exec(value);
-  const milliseconds = match === null ? 0 : Number(match[1]) * ({ ms: 1, s: 1_000, m: 60_000 }[match[2] ?? 'ms'] ?? 1);
-  if (milliseconds > 0) return Math.ceil(milliseconds);
-  throw new CliError(`--timeout takes a time such as 500ms or 5s, not ${JSON.stringify(value)}`);
 }
 
 function parseSize(value: string): number {
