@@ -55,7 +55,7 @@ function suiteCommand(entry: SuiteEntry): Command {
     .option('--junit <file>', 'also write a JUnit file')
     .option('--badge <file>', 'also write a badge, as SVG')
     .option('--list', 'list the checks, and run none');
-  // The options of a command are its own; behind an address they are ours.
+  // The options of a command are its own. Behind an address they would be taken for a command's too, and are refused.
   if (accepts.includes('command')) command.passThroughOptions();
   if (accepts.some((kind) => kind !== 'command')) {
     command

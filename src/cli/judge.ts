@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import {
   badge,
   countOf,
+  DEFAULT_CHECK_LIMIT_MS,
   jsonReport,
   junitReport,
   type LoadedSuite,
@@ -12,6 +13,7 @@ import {
   type Target,
   textReport,
 } from '../conformance/index.js';
+import { selectChecks } from '../conformance/select.js';
 import { isSallyportError } from '../errors/index.js';
 import { findProgram } from '../sandbox/index.js';
 import { printable } from '../wire/index.js';
@@ -64,9 +66,10 @@ function render(
   return textReport(report, { specifications: suite.specifications, transcripts, again });
 }
 
-async function list(entry: SuiteEntry, { json }: ConformanceFlags): Promise<number> {
+async function list(entry: SuiteEntry, { json, only }: ConformanceFlags): Promise<number> {
   const { checks } = await entry.load();
-  const facts = checks.map(({ run: _, ...check }) => check);
+  const chosen = await usable(async () => selectChecks(checks, only));
+  const facts = chosen.map(({ run: _, ...check }) => check);
   const lines = facts.map(({ id, level, title }) => `${id} (${level}): ${title}`);
   process.stdout.write(json ? `${JSON.stringify(facts, null, 2)}\n` : `${lines.join('\n')}\n`);
   return EXIT.ok;
@@ -83,6 +86,9 @@ function targetOf({ name, accepts }: SuiteEntry, words: readonly string[], { url
     const token = process.env['EXECUTOR_API_KEY'];
     return { kind: 'url', url: address, ...(token ? { token, tokenFrom: 'environment' } : {}) };
   }
+  if (first !== undefined && ADDRESS.test(first)) {
+    throw new CliError(`options go before an address: sallyport conformance ${name} ${suggested(first, rest)}`);
+  }
   if (first === undefined) {
     const wanted = accepts.includes('command') ? `-- <command…>` : '<address>';
     throw new CliError(`nothing to judge: sallyport conformance ${name} ${wanted}`);
@@ -93,6 +99,9 @@ function targetOf({ name, accepts }: SuiteEntry, words: readonly string[], { url
   }
   return { kind: 'command', argv: words };
 }
+
+const suggested = (address: string, options: readonly string[]): string =>
+  [...options, '--url', address].map(quoted).join(' ');
 
 /** Commander gives `--registry-port` as `registryPort`. */
 function settingsOf({ settings = [] }: SuiteEntry, flags: ConformanceFlags): Record<string, string> {
@@ -116,6 +125,8 @@ async function usable<T>(load: () => Promise<T>): Promise<T> {
 /** How to run one check again, with all that was said. */
 function commandLine(entry: SuiteEntry, words: readonly string[], flags: ConformanceFlags): (id: string) => string {
   const settings = Object.entries(settingsOf(entry, flags)).map(([name, value]) => `--${name} ${quoted(value)}`);
+  const { timeout } = flags;
+  if (timeout !== undefined && timeout !== DEFAULT_CHECK_LIMIT_MS) settings.push(`--timeout ${timeout}`);
   const target = flags.url === undefined ? `-- ${words.map(quoted).join(' ')}` : `--url ${quoted(flags.url)}`;
   return (id) => ['sallyport conformance', entry.name, ...settings, '--only', id, '--verbose', target].join(' ');
 }

@@ -19,10 +19,21 @@ describe('sallyport conformance', () => {
   });
 
   it('exits with 1 when a MUST fails, and says how to run the check again', async () => {
-    const args = ['--only', 'runner.session.one-done', '--', process.execPath, '-e', 'process.exit(7)'];
+    const args = [
+      '--timeout',
+      '9000',
+      '--only',
+      'runner.session.one-done',
+      '--',
+      process.execPath,
+      '-e',
+      'process.exit(7)',
+    ];
     const { code, stdout } = await conformance('runner', ...args);
     expect(stdout).toContain('came back: the target exited with code 7');
-    expect(stdout).toContain(`--only runner.session.one-done --verbose -- ${process.execPath} -e 'process.exit(7)'`);
+    expect(stdout).toContain(
+      `--timeout 9000 --only runner.session.one-done --verbose -- ${process.execPath} -e 'process.exit(7)'`,
+    );
     expect(code).toBe(1);
   });
 
@@ -64,12 +75,16 @@ describe('sallyport conformance', () => {
     const { code, stdout } = await conformance('runner', '--list');
     expect(stdout).toContain('runner.session.one-done (MUST): ');
     expect(code).toBe(0);
+    const one = await conformance('runner', '--list', '--only', 'runner.session.one-done');
+    expect(one.stdout).toMatch(/^runner\.session\.one-done .*\n$/);
   });
 
   it.each([
     [['runner'], 'nothing to judge: sallyport conformance runner -- <command…>'],
     [['runner', '--', '/no/such/program'], 'cannot start /no/such/program: ENOENT'],
     [['runner', '--url', 'ws://127.0.0.1:1', '--', 'x'], 'give a command or --url, not both'],
+    [['runner', 'ws://127.0.0.1:1', '--json'], 'sallyport conformance runner --json --url ws://127.0.0.1:1'],
+    [['runner', '--list', '--only', 'runner.nothing'], 'no check fits runner.nothing'],
     [['runner', '--url', 'http://127.0.0.1:1'], 'judges a command or a ws: or wss: address'],
     [['runner', '--only', 'runner.nothing', ...RUNNER], 'no check fits runner.nothing'],
     [['runner', '--timeout', 'soon', ...RUNNER], 'expected a whole number'],
