@@ -33,7 +33,7 @@ export function reportError(error: unknown, print: (line: string) => void): numb
   }
   if (isSallyportError(error)) {
     print(`sallyport: ${error.message} (${error.code})`);
-    return error.code === 'CLI_USAGE' || error.code === 'CLI_INPUT' ? EXIT.usage : EXIT.failure;
+    return EXIT.failure;
   }
   print(`sallyport: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   return EXIT.failure;

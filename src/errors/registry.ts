@@ -13,8 +13,7 @@ export type ErrorRoom =
   | 'tool'
   | 'process'
   | 'server'
-  | 'conformance'
-  | 'cli';
+  | 'conformance';
 
 export interface ErrorEntry {
   /** The room that raises it. */
@@ -344,12 +343,6 @@ export const ERROR_REGISTRY = {
     'conformance',
     'The suite cannot judge this target, or does not have this option.',
     'The message says what it can judge.',
-  ),
-  CLI_USAGE: entry('cli', 'The command line cannot be understood.', 'See `--help` of the command.'),
-  CLI_INPUT: entry(
-    'cli',
-    'A file, folder or port that the command needs cannot be used.',
-    'The message names it and says why.',
   ),
 } as const satisfies Record<string, ErrorEntry>;
 

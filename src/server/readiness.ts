@@ -15,13 +15,9 @@ export class ReadinessProbe {
     this.#cacheDir = cacheDir;
   }
 
-  /** Notes a problem that stays until it is cleared. */
+  /** Notes a problem that stays. */
   report(part: string, problem: string): void {
     this.#problems.set(part, problem);
-  }
-
-  clear(part: string): void {
-    this.#problems.delete(part);
   }
 
   async check(): Promise<Readiness> {

@@ -9,8 +9,6 @@ export interface EventStream {
   end(): void;
   /** Resolves when the reader has it all, or went away. */
   readonly closed: Promise<void>;
-  /** How many bytes wait for the reader. */
-  readonly waiting: number;
   /** Resolves when less waits for the reader than would hold up the sender. */
   drained(): Promise<void>;
 }
@@ -32,9 +30,6 @@ export function openEventStream(reply: FastifyReply, limits: ServerLimits): Even
   });
   return {
     closed,
-    get waiting() {
-      return raw.writableLength;
-    },
     send(event, data, id) {
       if (raw.destroyed || raw.writableEnded) return;
       raw.write(eventText(event, data, id));

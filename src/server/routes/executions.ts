@@ -4,7 +4,8 @@ import type { ExecutionDirectory } from '../../tool/index.js';
 import type { Filter } from '../audit/trail.js';
 import { callerOf } from '../http/access-hook.js';
 import { openEventStream } from '../http/event-stream.js';
-import { invalidRequest, ProblemError } from '../http/problem.js';
+import { parseOr400 } from '../http/parse.js';
+import { ProblemError } from '../http/problem.js';
 import { MAX_PAGE_SIZE, PAGE_SIZE } from '../limits.js';
 import type { Parts } from '../parts.js';
 
@@ -18,17 +19,6 @@ const Query = z.strictObject({
   limit: whole(MAX_PAGE_SIZE).default(PAGE_SIZE),
   cursor: whole(Number.MAX_SAFE_INTEGER).optional(),
 });
-
-function parse(query: unknown): z.infer<typeof Query> {
-  const parsed = Query.safeParse(query);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const field = issue?.path.join('.') ?? '';
-  throw invalidRequest(
-    field === '' ? (issue?.message ?? 'the query is not valid') : `${field}: ${issue?.message}`,
-    field,
-  );
-}
 
 /** Whose executions a caller may see: everybody's, or those of one key. */
 function horizon({ quotas }: Parts, request: FastifyRequest): 'all' | { readonly key: string | null } {
@@ -47,7 +37,7 @@ export function executionRoutes(fastify: FastifyInstance, parts: Parts): void {
   const { trail, limits } = parts;
   let readers = 0;
   fastify.get('/executions', (request) => {
-    const { kind, status, key, since, limit, cursor } = parse(request.query);
+    const { kind, status, key, since, limit, cursor } = parseOr400(Query, request.query, 'query');
     const seen = horizon(parts, request);
     const filter: Filter = {
       kind,

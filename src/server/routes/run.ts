@@ -6,7 +6,8 @@ import { acceptsEvents, clientPresence } from '../../wire/index.js';
 import { guestOutcome, watchGuest } from '../audit/guest-watcher.js';
 import { callerOf } from '../http/access-hook.js';
 import { openEventStream } from '../http/event-stream.js';
-import { invalidRequest, ProblemError } from '../http/problem.js';
+import { parseOr400 } from '../http/parse.js';
+import { ProblemError } from '../http/problem.js';
 import type { Parts } from '../parts.js';
 
 const RunRequest = z.strictObject({
@@ -17,17 +18,6 @@ const RunRequest = z.strictObject({
   maxLogChars: z.number().exactOptional(),
 });
 
-function parse(body: unknown): z.infer<typeof RunRequest> {
-  const parsed = RunRequest.safeParse(body);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const field = issue?.path.join('.') ?? '';
-  throw invalidRequest(
-    field === '' ? (issue?.message ?? 'the body is not valid') : `${field}: ${issue?.message}`,
-    field,
-  );
-}
-
 /** `POST /run` and `GET /run/types`: code in, result out, with the tools that the server was started with. */
 export function runRoutes(fastify: FastifyInstance, parts: Parts): void {
   const { executor, providers, trail, limits, isolation } = parts;
@@ -35,7 +25,7 @@ export function runRoutes(fastify: FastifyInstance, parts: Parts): void {
     reply.type('text/plain; charset=utf-8').send(describeTools(providers)),
   );
   fastify.post('/run', { config: { boundary: 'guest', starts: true } }, async (request, reply) => {
-    const { code, ...asked } = parse(request.body);
+    const { code, ...asked } = parseOr400(RunRequest, request.body, 'body');
     const { queued } = executor.stats();
     if (queued >= limits.queuedRuns) {
       const message = `${queued} programs wait already`;
