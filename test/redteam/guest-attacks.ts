@@ -20,6 +20,7 @@ export const TOOLS = defineTools('tools', {
     throw new Error('boom', { cause: new Error('inner') });
   },
   never: () => new Promise(() => {}),
+  size: (input) => String(input).length,
 });
 
 const value = (result: unknown) => ({ result });
@@ -507,6 +508,35 @@ export const FLOODS: readonly GuestAttack[] = [
       expected: fails('validation_error'),
     }),
   ),
+  {
+    id: 'D21',
+    what: 'a query of millions of pairs, parsed on the host',
+    code: 'let refused = 0; for (const make of [() => new URLSearchParams("a&".repeat(1.5e7)), () => new URLSearchParams("a&".repeat(1e5)), () => new URL("http://a/" + "x".repeat(2e6))]) try { make() } catch { refused += 1 } refused',
+    expected: value(3),
+    options: { memoryLimitBytes: 256e6 },
+  },
+  ...['["\\x01".repeat(3e7)]', 'Object.assign(new Error("x"), { name: "\\x01".repeat(3e7) })'].map(
+    (thrown): GuestAttack => ({
+      id: 'D22',
+      what: `what it throws is larger than a message: ${thrown}`,
+      code: `throw ${thrown}`,
+      expected: fails('runtime_error'),
+      options: { memoryLimitBytes: 256e6 },
+    }),
+  ),
+  {
+    id: 'D23',
+    what: 'large inputs at once that are larger as JSON',
+    code: 'const s = "\\n".repeat(14e6); const all = await Promise.allSettled([1, 2, 3].map(() => tools.size(s))); all.map((one) => one.value ?? one.reason.code)',
+    expected: value([14e6, 14e6, 'tool_error']),
+    options: { memoryLimitBytes: 256e6 },
+  },
+  {
+    id: 'D24',
+    what: 'inputs of many empty values at once',
+    code: 'const a = Array(262_000).fill([]); const codes = []; for (let i = 0; i < 6; i += 1) tools.never(a).catch((e) => codes.push(e.code)); await null; await null; if (codes.join() !== "tool_error,tool_error") throw new Error(codes.join())',
+    expected: fails('ok', 'timeout'),
+  },
 ];
 
 /** Attacks that are on no list. */
@@ -600,5 +630,32 @@ export const OWN: readonly GuestAttack[] = [
     what: 'a typed array of the whole heap through a detached buffer',
     code: 'const b = new ArrayBuffer(16); const v = new Uint8Array(b); const moved = b.transfer?.(1 << 20); [v.length, moved?.byteLength, v[0]]',
     expected: fails('ok', 'serialization_error'),
+  },
+  {
+    id: 'G15',
+    what: "the host's function, from the frames that a stack hook is shown",
+    code: 'const taken = []; Error.prepareStackTrace = (_, frames) => { for (const frame of frames) for (const key of ["getFunction", "getThis"]) try { taken.push(frame[key]()) } catch {} return "" }; for (const attempt of [() => tools.echo(1n), () => tools.fail(), () => new URL("x"), () => setTimeout(1), () => crypto.getRandomValues(1)]) try { await attempt() } catch (e) { e.stack } taken.length',
+    expected: value(0),
+  },
+  {
+    id: 'G16',
+    what: 'a toJSON on Array.prototype that the host would run',
+    code: 'Array.prototype.toJSON = () => { for (;;) {} }; const p = new URLSearchParams([["a", "1"]]); [String(p)].length; nope',
+    expected: fails('runtime_error'),
+    options: { timeoutMs: 2_000 },
+  },
+  {
+    id: 'G17',
+    what: 'symbols that run code when the host names them',
+    code: 'Symbol.keyFor = () => { for (;;) {} }; Object.defineProperty(Symbol.prototype, "description", { get() { for (;;) {} } }); console.log(Symbol("a")); ({ [Symbol("a")]: 1 })',
+    expected: fails('serialization_error'),
+    options: { timeoutMs: 2_000 },
+  },
+  {
+    id: 'G18',
+    what: 'an iterator of arrays that changes what is logged',
+    code: 'Array.prototype[Symbol.iterator] = function* () { for (;;) yield 1 }; console.log("as it is"); 1',
+    expected: value(1),
+    options: { timeoutMs: 2_000 },
   },
 ];

@@ -18,23 +18,23 @@ export function describeError(vm: GuestVm, ptr: Pointer): ErrorDescription {
     return { name: '', message: formatValue(vm, ptr, MAX_ERROR_TEXT_CHARS), stack: '' };
   }
   return {
-    name: inheritedText(vm, ptr, 'name') ?? 'Error',
-    message: (inheritedText(vm, ptr, 'message') ?? '').slice(0, MAX_ERROR_TEXT_CHARS),
-    stack: stackOf(vm, ptr).slice(0, MAX_ERROR_TEXT_CHARS),
+    name: inheritedText(vm, ptr, 'name', MAX_ERROR_TEXT_CHARS) ?? 'Error',
+    message: inheritedText(vm, ptr, 'message', MAX_ERROR_TEXT_CHARS) ?? '',
+    stack: stackOf(vm, ptr),
   };
 }
 
 /** A message for people: the message alone for a plain `Error`, with the name in front for the other kinds. */
 export function errorMessage({ name, message }: ErrorDescription): string {
   if (name === '' || name === 'Error') return message === '' ? 'Error' : message;
-  return message === '' ? name : `${name}: ${message}`;
+  return message === '' ? name : `${name}: ${message}`.slice(0, MAX_ERROR_TEXT_CHARS);
 }
 
 function stackOf(vm: GuestVm, ptr: Pointer): string {
-  const own = dataText(vm, ptr, 'stack');
+  const own = dataText(vm, ptr, 'stack', MAX_ERROR_TEXT_CHARS);
   if (own !== undefined) return own;
   const { ok, value } = vm.tryInternal('readStack', vm.duplicate(ptr));
-  const text = ok && vm.kindOf(value) === 'string' ? vm.stringOf(value) : undefined;
+  const text = ok && vm.kindOf(value) === 'string' ? vm.textUpTo(value, MAX_ERROR_TEXT_CHARS) : '';
   vm.free(value);
-  return text ?? '';
+  return text;
 }

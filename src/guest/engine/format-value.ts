@@ -8,17 +8,15 @@ const MAX_SHOWN_DEPTH = 8;
 /** How many entries of one container are shown. */
 const MAX_SHOWN_ENTRIES = 1_000;
 
-/** Shows a value as a log line does: strings as they are, data as JSON, the rest in a readable form. */
+/** Shows a value as a log line does: strings as they are, data as JSON, the rest in a readable form. Cut to `maxChars`. */
 export function formatValue(vm: GuestVm, ptr: Pointer, maxChars: number): string {
-  if (vm.kindOf(ptr) === 'string') {
-    return vm.stringLength(ptr) > 4 * maxChars + 1024 ? longText(vm, ptr, maxChars) : (vm.stringOf(ptr) ?? '');
-  }
+  if (vm.kindOf(ptr) === 'string') return vm.textUpTo(ptr, maxChars);
   const out = new Output(maxChars);
   write(vm, ptr, out, 0, new Set());
   return out.text;
 }
 
-/** Collects text up to a limit, so that showing a huge value costs no more than what is kept of it. */
+/** Collects text up to a limit. What is asked of the engine is cut to the room that is left, before it is decoded or escaped. */
 class Output {
   text = '';
   readonly #limit: number;
@@ -27,12 +25,17 @@ class Output {
     this.#limit = limit;
   }
 
+  /** How many UTF-16 units still fit. */
+  get room(): number {
+    return this.#limit - this.text.length;
+  }
+
   get full(): boolean {
-    return this.text.length >= this.#limit;
+    return this.room <= 0;
   }
 
   add(text: string): void {
-    if (!this.full) this.text += text;
+    if (!this.full) this.text += text.slice(0, this.room);
   }
 }
 
@@ -41,7 +44,7 @@ function write(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path: Set<
   const kind = vm.kindOf(ptr);
   switch (kind) {
     case 'string':
-      out.add(JSON.stringify(vm.stringOf(ptr) ?? ''));
+      out.add(JSON.stringify(vm.textUpTo(ptr, out.room)));
       return;
     case 'number':
       out.add(String(vm.numberOf(ptr)));
@@ -54,8 +57,10 @@ function write(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path: Set<
       out.add(kind);
       return;
     case 'bigint':
+      out.add(vm.stringOf(ptr) ?? '');
+      return;
     case 'symbol':
-      out.add(vm.primitiveText(ptr, kind));
+      out.add(vm.symbolText(ptr, out.room));
       return;
     default:
       writeObject(vm, ptr, out, depth, path);
@@ -65,10 +70,10 @@ function write(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path: Set<
 function writeObject(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path: Set<number>): void {
   if (vm.isProxy(ptr)) return out.add('[Proxy]');
   if (vm.isFunction(ptr)) {
-    const name = dataText(vm, ptr, 'name');
+    const name = dataText(vm, ptr, 'name', out.room);
     return out.add(name ? `[Function ${name}]` : '[Function]');
   }
-  if (vm.isError(ptr)) return out.add(errorText(vm, ptr));
+  if (vm.isError(ptr)) return out.add(errorText(vm, ptr, out.room));
   const identity = vm.identity(ptr);
   if (path.has(identity)) return out.add('[Circular]');
   const className = vm.className(ptr);
@@ -95,24 +100,23 @@ function writeArray(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path:
 
 function writePlain(vm: GuestVm, ptr: Pointer, out: Output, depth: number, path: Set<number>): void {
   const href = vm.tryInternal('hrefOf', vm.duplicate(ptr));
-  const url = href.ok && vm.kindOf(href.value) === 'string' ? vm.stringOf(href.value) : undefined;
+  const url = href.ok && vm.kindOf(href.value) === 'string' ? vm.textUpTo(href.value, out.room) : undefined;
   vm.free(href.value);
   if (url !== undefined) return out.add(JSON.stringify(url));
   out.add('{');
   let shown = 0;
   for (const key of vm.ownKeys(ptr) ?? []) {
-    if (!out.full && shown < MAX_SHOWN_ENTRIES && vm.kindOf(key) === 'string' && vm.isEnumerable(ptr, key)) {
-      const value = vm.ownData(ptr, key);
-      // As in JSON, a property that is undefined is not shown.
-      if (typeof value === 'string' || vm.kindOf(value) !== 'undefined') {
-        out.add(`${shown > 0 ? ',' : ''}${JSON.stringify(vm.stringOf(key) ?? '')}:`);
-        writeEntry(vm, value, out, depth, path, 'undefined');
-        shown += 1;
-      } else {
-        vm.free(value);
-      }
+    if (out.full || shown >= MAX_SHOWN_ENTRIES) break;
+    if (vm.kindOf(key) !== 'string' || !vm.isEnumerable(ptr, key)) continue;
+    const value = vm.ownData(ptr, key);
+    // As in JSON, a property that is undefined is not shown.
+    if (typeof value === 'string' || vm.kindOf(value) !== 'undefined') {
+      out.add(`${shown > 0 ? ',' : ''}${JSON.stringify(vm.textUpTo(key, out.room))}:`);
+      writeEntry(vm, value, out, depth, path, 'undefined');
+      shown += 1;
+    } else {
+      vm.free(value);
     }
-    vm.free(key);
   }
   out.add('}');
 }
@@ -156,13 +160,8 @@ function writeExotic(
   vm.free(value);
 }
 
-function errorText(vm: GuestVm, ptr: Pointer): string {
-  const message = inheritedText(vm, ptr, 'message') ?? '';
-  const name = inheritedText(vm, ptr, 'name') ?? 'Error';
+function errorText(vm: GuestVm, ptr: Pointer, maxChars: number): string {
+  const message = inheritedText(vm, ptr, 'message', maxChars) ?? '';
+  const name = inheritedText(vm, ptr, 'name', maxChars) ?? 'Error';
   return message === '' ? name : `${name}: ${message}`;
-}
-
-/** The start of a string that is far longer than what is kept. */
-function longText(vm: GuestVm, ptr: Pointer, maxChars: number): string {
-  return (vm.stringOf(ptr) ?? '').slice(0, maxChars);
 }

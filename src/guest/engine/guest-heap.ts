@@ -5,7 +5,7 @@ import { BrokenGuest, NoGuestMemory } from './guest-errors.js';
 /** The address of a boxed value in the guest's heap. Whoever receives one frees it, unless it is said to be borrowed. */
 export type Pointer = number;
 
-/** The values in the heap of one engine: makes them and looks at them, without ever running code of the guest. */
+/** The values in the heap of one engine: makes them and looks at them. No code of the guest runs, since none of it takes proxies. */
 export class GuestHeap {
   protected readonly vm: QuickJS;
   protected readonly exports: ReturnType<QuickJS['_getExports']>;
@@ -99,7 +99,7 @@ export class GuestHeap {
     return this.exports.qjs_get_bool(ptr) !== 0;
   }
 
-  /** The text of a string value, or undefined when there is no memory left to encode it. Only for what is a string. */
+  /** The text of a string or big integer, or undefined when there is no memory left to encode it. Only for what is one of them. */
   stringOf(ptr: Pointer): string | undefined {
     const e = this.exports;
     const text = e.qjs_get_string_len(ptr, this.scratch);
@@ -117,19 +117,6 @@ export class GuestHeap {
   /** How many UTF-16 units a string has, without copying it. */
   stringLength(ptr: Pointer): number {
     return this.#takeNumber(this.exports.qjs_get_prop_string(ptr, this.#names.length));
-  }
-
-  /** The conversion that the language defines for symbols and big integers, which runs no guest code. */
-  primitiveText(ptr: Pointer, kind: 'bigint' | 'symbol'): string {
-    if (kind === 'bigint') return this.stringOf(ptr) ?? '';
-    const out = this.exports.wasm_malloc(4);
-    const found = this.exports.qjs_get_symbol_description(ptr, out);
-    const description = new DataView(this.exports.memory.buffer).getUint32(out, true);
-    this.exports.wasm_free(out);
-    if (found <= 0 || description === 0) return 'Symbol()';
-    const text = this.kindOf(description) === 'string' ? this.stringOf(description) : '';
-    this.free(description);
-    return `Symbol(${text ?? ''})`;
   }
 
   arrayLength(ptr: Pointer): number {
@@ -151,11 +138,6 @@ export class GuestHeap {
     const value = accessor ? 0 : e.qjs_get_prop_string(descriptor, this.#names.value);
     this.free(descriptor);
     return accessor ? 'accessor' : value;
-  }
-
-  /** An element of an array that is one of our own making. */
-  element(ptr: Pointer, index: number): Pointer {
-    return this.exports.qjs_get_prop_uint32(ptr, index);
   }
 
   /** The prototype, or undefined for null. Not for proxies. */

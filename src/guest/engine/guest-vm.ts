@@ -23,6 +23,8 @@ const INTERNALS = [
   'hrefOf',
   'globals',
   'ownKeys',
+  'sliceText',
+  'symbolText',
 ] as const;
 type Internal = (typeof INTERNALS)[number];
 /** Objects that the host knows again when it sees them. */
@@ -31,6 +33,15 @@ type Landmark = (typeof LANDMARKS)[number];
 
 /** What the one function of the host is called inside the engine, where no guest sees it. */
 const HOST_FUNCTION = 'host';
+
+/** What every engine is made of, so that an image fits all of them. */
+function engineParts(modules: EngineModules) {
+  return {
+    wasm: modules.engine,
+    extensions: modules.extensions.map(({ name, wasm }) => ({ name, wasm })),
+    intrinsics: Intrinsics.ALL & ~Intrinsics.PERFORMANCE,
+  };
+}
 
 /** Runs the prelude in a fresh engine, and returns where its functions are. */
 function runPrelude(vm: QuickJS): Pointer {
@@ -58,9 +69,7 @@ export class GuestVm extends GuestHeap {
   static async create(modules: EngineModules, stackBytes: number): Promise<GuestVm> {
     const current: { vm?: GuestVm } = {};
     const options = {
-      wasm: modules.engine,
-      extensions: modules.extensions.map(({ name, wasm }) => ({ name, wasm })),
-      intrinsics: Intrinsics.ALL & ~Intrinsics.PERFORMANCE,
+      ...engineParts(modules),
       maxStackSize: stackBytes,
       // Guests see UTC: the zone of the host is none of their business.
       timezoneOffset: 0,
@@ -77,12 +86,7 @@ export class GuestVm extends GuestHeap {
 
   /** Makes the heap that others start from. */
   static async makeImage(modules: EngineModules): Promise<HeapImage> {
-    const vm = await QuickJS.create({
-      wasm: modules.engine,
-      extensions: modules.extensions.map(({ name, wasm }) => ({ name, wasm })),
-      intrinsics: Intrinsics.ALL & ~Intrinsics.PERFORMANCE,
-      interruptHandler: () => false,
-    });
+    const vm = await QuickJS.create({ ...engineParts(modules), interruptHandler: () => false });
     const table = runPrelude(vm);
     vm.runGC();
     return { snapshot: vm.snapshot(), table };
@@ -164,7 +168,7 @@ export class GuestVm extends GuestHeap {
   callInternal(name: Internal, ...args: Pointer[]): Pointer {
     const { ok, value } = this.tryInternal(name, ...args);
     if (ok) return value;
-    const overflow = dataText(this, value, 'message') === STACK_OVERFLOW;
+    const overflow = dataText(this, value, 'message', STACK_OVERFLOW.length + 1) === STACK_OVERFLOW;
     const starved = this.isOutOfMemory(value);
     this.free(value);
     if (overflow) throw new RangeError(STACK_OVERFLOW);
@@ -173,7 +177,7 @@ export class GuestVm extends GuestHeap {
 
   /**
    * Whether an exception is the engine's own for lack of memory, or for a string beyond what it can hold: only it makes errors
-   * with this prototype, and a guest has no other way to get at it.
+   * with this prototype. A guest gets at it by catching one, so only a guest that was refused memory can claim that it was.
    */
   isOutOfMemory(ptr: Pointer): boolean {
     if (this.kindOf(ptr) !== 'object' || this.isProxy(ptr) || !this.isError(ptr)) return false;
@@ -182,7 +186,9 @@ export class GuestVm extends GuestHeap {
     const internal = this.isLandmark(prototype, 'internalErrorPrototype');
     this.free(prototype);
     // Where a host function had no memory to answer, all that the guest got is an error that says so.
-    return internal || (this.#calls.starved && dataText(this, ptr, 'message') === OUT_OF_MEMORY);
+    return (
+      internal || (this.#calls.starved && dataText(this, ptr, 'message', OUT_OF_MEMORY.length + 1) === OUT_OF_MEMORY)
+    );
   }
 
   /** Like {@link callInternal}, for those that run guest code and so may throw. */
@@ -235,9 +241,9 @@ export class GuestVm extends GuestHeap {
     };
   }
 
-  /** 0 pending, 1 fulfilled, 2 rejected; -1 for what is no promise. */
+  /** 0 pending, 1 fulfilled, 2 rejected. Only for promises. */
   promiseState(ptr: Pointer): number {
-    return this.exports.qjs_is_promise(ptr) === 0 ? -1 : this.exports.qjs_promise_state(ptr);
+    return this.exports.qjs_promise_state(ptr);
   }
 
   promiseResult(ptr: Pointer): Pointer {
@@ -255,19 +261,53 @@ export class GuestVm extends GuestHeap {
     return undefined;
   }
 
-  /** All own keys: pointers to strings and symbols. Undefined when there is no memory. Not for proxies. */
-  ownKeys(ptr: Pointer): Pointer[] | undefined {
+  /** All own keys: strings and symbols, each borrowed until the next. Undefined when there is no memory. Not for proxies. */
+  ownKeys(ptr: Pointer): Iterable<Pointer> | undefined {
     // The engine's own list of keys is filled by assignment, which runs what a guest put on `Array.prototype`; this one is not.
     const { ok, value: list } = this.tryInternal('ownKeys', this.duplicate(ptr));
     if (!ok) {
       this.free(list);
       return undefined;
     }
-    const count = this.arrayLength(list);
-    const keys: Pointer[] = [];
-    for (let index = 0; index < count; index += 1) keys.push(this.exports.qjs_get_prop_uint32(list, index));
-    this.free(list);
-    return keys;
+    return this.#each(list);
+  }
+
+  /** One element at a time: each has a box in memory that no limit of the guest counts. */
+  *#each(list: Pointer): Generator<Pointer> {
+    try {
+      const count = this.arrayLength(list);
+      for (let index = 0; index < count; index += 1) {
+        const item = this.exports.qjs_get_prop_uint32(list, index);
+        try {
+          yield item;
+        } finally {
+          this.free(item);
+        }
+      }
+    } finally {
+      this.free(list);
+    }
+  }
+
+  /** The start of a string, at most so many UTF-16 units: the rest is neither decoded nor copied. Empty when there is no memory. */
+  textUpTo(ptr: Pointer, maxChars: number): string {
+    if (this.stringLength(ptr) <= maxChars) return this.stringOf(ptr) ?? '';
+    const start = this.tryInternal('sliceText', this.duplicate(ptr), this.newNumber(0), this.newNumber(maxChars));
+    return this.#takeText(start) ?? '';
+  }
+
+  /** A symbol as the language writes it. */
+  symbolText(ptr: Pointer, maxChars: number): string {
+    const { ok, value } = this.tryInternal('symbolText', this.duplicate(ptr));
+    const text = ok && this.kindOf(value) === 'string' ? this.textUpTo(value, maxChars) : 'Symbol()';
+    this.free(value);
+    return text;
+  }
+
+  #takeText({ ok, value }: { ok: boolean; value: Pointer }): string | undefined {
+    const text = ok && this.kindOf(value) === 'string' ? this.stringOf(value) : undefined;
+    this.free(value);
+    return text;
   }
 
   isLandmark(ptr: Pointer, landmark: Landmark): boolean {

@@ -1,4 +1,6 @@
-/** Operations that the prelude asks of the host, by number. The guest never sees the function that carries them. */
+import { MAX_RANDOM_BYTES } from '../limits.js';
+
+/** Operations that the prelude asks of the host, by number. A guest has no way to the function that carries them. */
 export const HOST_OP = {
   log: 0,
   callTool: 1,
@@ -16,23 +18,21 @@ export const PRELUDE_FILE = 'sallyport:prelude';
 
 /**
  * Runs once in a fresh heap, before any guest code: takes its own copies of the intrinsics it needs, removes what a guest
- * must not have, adds the globals that the engine lacks, and returns the few functions that the host calls later. What the
- * guest does to prototypes and globals afterwards does not change any of it.
+ * must not have, adds the globals that the engine lacks, and returns the few functions that the host calls later. What they do does
+ * not depend on what a guest does to prototypes and globals afterwards; `fire` calls back into the guest, as a timer must.
  */
 export const PRELUDE_SOURCE = `(function (host) {
 'use strict';
 const { apply, defineProperty, ownKeys, getOwnPropertyDescriptor } = Reflect;
 const uncurry = (method) => (self, ...args) => apply(method, self, args);
-const $Error = Error, $TypeError = TypeError, $RangeError = RangeError, $Map = Map, $String = String, $Number = Number;
-const $Object = Object, $Symbol = Symbol, $Uint8Array = Uint8Array, $Promise = Promise;
-const freeze = Object.freeze, isArray = Array.isArray, create = Object.create, imul = Math.imul, floor = Math.floor;
+const $Error = Error, $TypeError = TypeError, $RangeError = RangeError, $Map = Map, $String = String;
+const $Object = Object, $Uint8Array = Uint8Array, freeze = Object.freeze, create = Object.create;
 const parse = JSON.parse, stringify = JSON.stringify, isView = ArrayBuffer.isView;
 const mapGet = uncurry(Map.prototype.get), mapSet = uncurry(Map.prototype.set), mapDelete = uncurry(Map.prototype.delete);
 const mapForEach = uncurry(Map.prototype.forEach), setForEach = uncurry(Set.prototype.forEach);
-const push = uncurry(Array.prototype.push), join = uncurry(Array.prototype.join), slice = uncurry(Array.prototype.slice);
+const push = uncurry(Array.prototype.push), sort = uncurry(Array.prototype.sort);
 const padStart = uncurry(String.prototype.padStart), numberToString = uncurry(Number.prototype.toString);
-const charCodeAt = uncurry(String.prototype.charCodeAt);
-const sort = uncurry(Array.prototype.sort), splice = uncurry(Array.prototype.splice);
+const sliceText = uncurry(String.prototype.slice), symbolText = uncurry(Symbol.prototype.toString);
 const toISOString = uncurry(Date.prototype.toISOString), getTime = uncurry(Date.prototype.getTime);
 const getter = (object, key) => uncurry(getOwnPropertyDescriptor(object, key).get);
 const typedArray = Object.getPrototypeOf(Uint8Array.prototype);
@@ -43,6 +43,13 @@ const stackDescriptor = getOwnPropertyDescriptor(Error.prototype, 'stack');
 const readStack = stackDescriptor && stackDescriptor.get ? uncurry(stackDescriptor.get) : (error) => error.stack;
 const iteratorSymbol = Symbol.iterator;
 const internalErrorPrototype = InternalError.prototype;
+// Lists are written by hand: for a list, stringify asks the guest's Array.prototype for a toJSON; for text it asks nobody.
+const listText = (list, write) => {
+  let text = '';
+  for (let i = 0; i < list.length; i += 1) text += (i > 0 ? ',' : '') + write(list[i]);
+  return '[' + text + ']';
+};
+const pairText = (pair) => listText(pair, stringify);
 
 const hide = (object, key, value) =>
   defineProperty(object, key, { value, writable: true, enumerable: false, configurable: true });
@@ -62,6 +69,11 @@ for (const name of ['InternalError', 'SharedArrayBuffer', 'performance', 'gc', '
   delete globalThis[name];
 }
 delete internalErrorPrototype.constructor;
+// A stack hook sees the frames below it, the host's function among them: it may read their names and places, not take them.
+Error.prepareStackTrace = (error, frames) => frames;
+const callSitePrototype = Object.getPrototypeOf(new Error().stack[0]);
+Error.prepareStackTrace = undefined;
+delete callSitePrototype.getFunction;
 // The extension makes it enumerable; of the globals only the tools are.
 hide(globalThis, 'structuredClone', structuredClone);
 
@@ -80,7 +92,12 @@ define(Math, { random() { return (next() * 0x200000 + (next() >>> 11)) / 0x20000
 // --- console ---------------------------------------------------------------------------------------------------------
 const console = {};
 for (const level of ['log', 'info', 'warn', 'error', 'debug', 'trace']) {
-  const { [level]: method } = { [level](...args) { host(${HOST_OP.log}, level, ...args); } };
+  // Without a spread, which would ask the guest's Array.prototype for an iterator.
+  const { [level]: method } = { [level](...args) {
+    const call = [${HOST_OP.log}];
+    for (let i = 0; i < args.length; i += 1) push(call, args[i]);
+    apply(host, undefined, call);
+  } };
   show(console, level, method);
 }
 hide(globalThis, 'console', console);
@@ -92,7 +109,7 @@ const start = (callback, delay, args, repeat) => {
   const ms = +delay;
   const id = host(${HOST_OP.setTimer}, ms >= 1 ? (ms > 0x7fffffff ? 1 : ms) : (repeat ? 1 : 0));
   if (id < 0) throw new $RangeError('Too many timers are pending');
-  mapSet(timers, id, { callback, args, repeat, ms });
+  mapSet(timers, id, { callback, args, repeat });
   return id;
 };
 const stop = (id) => {
@@ -120,7 +137,7 @@ define(crypto, {
   getRandomValues(array) {
     if (!isView(array) || INTEGER_ARRAYS[tagOf(array)] !== 1) throw new $TypeError('getRandomValues needs an integer typed array');
     const size = lengthOf(array);
-    if (size > 65536) throw new $RangeError('getRandomValues fills at most 65536 bytes at once');
+    if (size > ${MAX_RANDOM_BYTES}) throw new $RangeError('getRandomValues fills at most ${MAX_RANDOM_BYTES} bytes at once');
     fill(new $Uint8Array(bufferOf(array), offsetOf(array), size), new $Uint8Array(host(${HOST_OP.randomBytes}, size)));
     return array;
   },
@@ -139,7 +156,6 @@ define(crypto, {
 hide(globalThis, 'crypto', crypto);
 
 // --- URL and URLSearchParams: the parsing is the host's, on text alone ----------------------------------------------
-const usv = (value) => { const text = $String(value); return text; };
 const updates = new WeakMap(), getUpdate = uncurry(WeakMap.prototype.get), setUpdate = uncurry(WeakMap.prototype.set);
 class URLSearchParams {
   #pairs = [];
@@ -149,43 +165,43 @@ class URLSearchParams {
         for (const entry of init) {
           const pair = [...entry];
           if (pair.length !== 2) throw new $TypeError('Each query pair must have exactly two parts');
-          push(this.#pairs, [usv(pair[0]), usv(pair[1])]);
+          push(this.#pairs, [$String(pair[0]), $String(pair[1])]);
         }
       } else {
         for (const key of ownKeys(init)) {
           const descriptor = getOwnPropertyDescriptor(init, key);
-          if (descriptor && descriptor.enumerable) push(this.#pairs, [usv(key), usv(init[key])]);
+          if (descriptor && descriptor.enumerable) push(this.#pairs, [$String(key), $String(init[key])]);
         }
       }
     } else {
-      this.#pairs = parse(host(${HOST_OP.parseQuery}, usv(init)));
+      this.#pairs = parse(host(${HOST_OP.parseQuery}, $String(init)));
     }
   }
   #changed() { const update = getUpdate(updates, this); if (update) update(this.toString()); }
   static { replacePairs = (params, text) => { params.#pairs = parse(host(${HOST_OP.parseQuery}, text)); }; }
   get size() { return this.#pairs.length; }
-  append(name, value) { push(this.#pairs, [usv(name), usv(value)]); this.#changed(); }
+  append(name, value) { push(this.#pairs, [$String(name), $String(value)]); this.#changed(); }
   delete(name, value) {
     const kept = [];
     for (let i = 0; i < this.#pairs.length; i += 1) {
       const pair = this.#pairs[i];
-      if (pair[0] !== usv(name) || value !== undefined && pair[1] !== usv(value)) push(kept, pair);
+      if (pair[0] !== $String(name) || value !== undefined && pair[1] !== $String(value)) push(kept, pair);
     }
     this.#pairs = kept;
     this.#changed();
   }
   get(name) {
-    for (let i = 0; i < this.#pairs.length; i += 1) if (this.#pairs[i][0] === usv(name)) return this.#pairs[i][1];
+    for (let i = 0; i < this.#pairs.length; i += 1) if (this.#pairs[i][0] === $String(name)) return this.#pairs[i][1];
     return null;
   }
   getAll(name) {
     const found = [];
-    for (let i = 0; i < this.#pairs.length; i += 1) if (this.#pairs[i][0] === usv(name)) push(found, this.#pairs[i][1]);
+    for (let i = 0; i < this.#pairs.length; i += 1) if (this.#pairs[i][0] === $String(name)) push(found, this.#pairs[i][1]);
     return found;
   }
   has(name, value) {
     for (let i = 0; i < this.#pairs.length; i += 1) {
-      if (this.#pairs[i][0] === usv(name) && (value === undefined || this.#pairs[i][1] === usv(value))) return true;
+      if (this.#pairs[i][0] === $String(name) && (value === undefined || this.#pairs[i][1] === $String(value))) return true;
     }
     return false;
   }
@@ -194,15 +210,15 @@ class URLSearchParams {
     let done = false;
     for (let i = 0; i < this.#pairs.length; i += 1) {
       const pair = this.#pairs[i];
-      if (pair[0] !== usv(name)) push(kept, pair);
-      else if (!done) { push(kept, [usv(name), usv(value)]); done = true; }
+      if (pair[0] !== $String(name)) push(kept, pair);
+      else if (!done) { push(kept, [$String(name), $String(value)]); done = true; }
     }
-    if (!done) push(kept, [usv(name), usv(value)]);
+    if (!done) push(kept, [$String(name), $String(value)]);
     this.#pairs = kept;
     this.#changed();
   }
   sort() { sort(this.#pairs, (x, y) => x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : 0); this.#changed(); }
-  toString() { return host(${HOST_OP.formatQuery}, stringify(this.#pairs)); }
+  toString() { return host(${HOST_OP.formatQuery}, listText(this.#pairs, pairText)); }
   forEach(callback, self) {
     for (let i = 0; i < this.#pairs.length; i += 1) apply(callback, self, [this.#pairs[i][1], this.#pairs[i][0], this]);
   }
@@ -219,18 +235,18 @@ class URL {
   #parts;
   #params;
   constructor(url, base) {
-    const found = host(${HOST_OP.parseUrl}, usv(url), base === undefined ? undefined : usv(base));
+    const found = host(${HOST_OP.parseUrl}, $String(url), base === undefined ? undefined : $String(base));
     if (found === undefined) throw new $TypeError('Invalid URL');
     this.#parts = parse(found);
   }
   static canParse(url, base) {
-    return host(${HOST_OP.parseUrl}, usv(url), base === undefined ? undefined : usv(base)) !== undefined;
+    return host(${HOST_OP.parseUrl}, $String(url), base === undefined ? undefined : $String(base)) !== undefined;
   }
   static parse(url, base) { return URL.canParse(url, base) ? new URL(url, base) : null; }
   static {
     readPart = (url, index) => url.#parts[index];
     changePart = (url, name, value) => {
-      const changed = host(${HOST_OP.changeUrl}, url.#parts[0], name, usv(value));
+      const changed = host(${HOST_OP.changeUrl}, url.#parts[0], name, $String(value));
       if (changed === undefined) throw new $TypeError('Invalid URL');
       url.#parts = parse(changed);
       if (url.#params !== undefined) replacePairs(url.#params, url.#parts[9]);
@@ -286,7 +302,17 @@ return {
   mapEntries(map) { const all = []; mapForEach(map, (value, key) => { push(all, [key, value]); }); return all; },
   setValues(set) { const all = []; setForEach(set, (value) => { push(all, value); }); return all; },
   hrefOf,
-  globals() { return stringify(ownKeys(globalThis)); },
+  globals() {
+    const keys = ownKeys(globalThis);
+    let text = '';
+    // There are some 80; a guest can add any number.
+    for (let i = 0; i < keys.length && i < 1000; i += 1) {
+      if (typeof keys[i] === 'string' && keys[i].length <= 100) text += (text === '' ? '' : ',') + stringify(keys[i]);
+    }
+    return '[' + text + ']';
+  },
+  sliceText,
+  symbolText,
   ownKeys,
   objectPrototype: $Object.prototype,
   arrayPrototype: Array.prototype,

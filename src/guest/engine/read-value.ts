@@ -3,6 +3,9 @@ import { MAX_VALUE_CHARS } from '../limits.js';
 import type { Pointer } from './guest-heap.js';
 import type { GuestVm } from './guest-vm.js';
 
+/** How much of a name is shown in a message. */
+const MAX_NAME_CHARS = 100;
+
 /** What reading one value out of a guest may cost. */
 export interface ReadBudget {
   readonly depth: number;
@@ -14,7 +17,14 @@ export interface ReadBudget {
 export const DEFAULT_READ_BUDGET: ReadBudget = { depth: MAX_DEPTH, values: MAX_VALUES, chars: MAX_VALUE_CHARS };
 
 export type ReadResult =
-  | { readonly ok: true; readonly value: unknown /** UTF-16 units of its strings and keys. */; readonly chars: number }
+  | {
+      readonly ok: true;
+      readonly value: unknown;
+      /** UTF-16 units of its strings and keys. */
+      readonly chars: number;
+      /** How many values it consists of. */
+      readonly values: number;
+    }
   | { readonly ok: false; readonly reason: 'not-serializable' | 'no-memory'; readonly message: string };
 
 /**
@@ -30,7 +40,7 @@ export function readValue(
   const reader = new Reader(vm, budget);
   try {
     const value = reader.read(ptr, 0);
-    return { ok: true, value, chars: reader.chars };
+    return { ok: true, value, chars: reader.chars, values: reader.values };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return { ok: false, reason: error.reason, message: `${reader.path(root)}: ${error.message}` };
@@ -54,7 +64,7 @@ class Reader {
   /** The objects around the value that is read, and the keys that lead to it: a path is only written when it is needed. */
   readonly #around = new Set<number>();
   readonly #keys: Key[] = [];
-  #values = 0;
+  values = 0;
   chars = 0;
 
   constructor(vm: GuestVm, budget: ReadBudget) {
@@ -68,8 +78,8 @@ class Reader {
   }
 
   read(ptr: Pointer, depth: number): unknown {
-    this.#values += 1;
-    if (this.#values > this.#budget.values) throw this.#tooMany();
+    this.values += 1;
+    if (this.values > this.#budget.values) throw this.#tooMany();
     const kind = this.#vm.kindOf(ptr);
     switch (kind) {
       case 'string':
@@ -124,9 +134,11 @@ class Reader {
       throw new Refusal('array without a prototype');
     }
     const plain = vm.isLandmark(prototype, landmark);
-    const name = plain ? '' : (dataNamed(vm, prototype, 'constructor', (maker) => dataText(vm, maker, 'name')) ?? '');
+    const name = plain
+      ? ''
+      : (dataNamed(vm, prototype, 'constructor', (maker) => dataText(vm, maker, 'name', MAX_NAME_CHARS)) ?? '');
     vm.free(prototype);
-    if (!plain) throw new Refusal(name === '' ? 'class instance' : `instance of ${name.slice(0, 100)}`);
+    if (!plain) throw new Refusal(name === '' ? 'class instance' : `instance of ${name}`);
   }
 
   #array(ptr: Pointer, depth: number): unknown[] {
@@ -154,18 +166,16 @@ class Reader {
     if (keys === undefined) throw outOfMemory();
     const copy: Record<string, unknown> = {};
     for (const key of keys) {
-      if (vm.isEnumerable(ptr, key)) {
-        if (vm.kindOf(key) === 'symbol') {
-          this.#keys.push({ symbol: vm.primitiveText(key, 'symbol') });
-          throw new Refusal('symbol key');
-        }
-        const name = this.#text(key);
-        this.#keys.push(name);
-        const value = this.#child(vm.ownData(ptr, key), depth);
-        if (value !== undefined) setOwn(copy, name, value);
-        this.#keys.pop();
+      if (!vm.isEnumerable(ptr, key)) continue;
+      if (vm.kindOf(key) === 'symbol') {
+        this.#keys.push({ symbol: vm.symbolText(key, MAX_NAME_CHARS) });
+        throw new Refusal('symbol key');
       }
-      vm.free(key);
+      const name = this.#text(key);
+      this.#keys.push(name);
+      const value = this.#child(vm.ownData(ptr, key), depth);
+      if (value !== undefined) setOwn(copy, name, value);
+      this.#keys.pop();
     }
     return copy;
   }
@@ -174,9 +184,11 @@ class Reader {
     if (item === 'accessor') throw new Refusal('accessor');
     if (item === 'no-memory') throw outOfMemory();
     if (item === 'absent') return undefined;
-    const value = this.read(item, depth + 1);
-    this.#vm.free(item);
-    return value;
+    try {
+      return this.read(item, depth + 1);
+    } finally {
+      this.#vm.free(item);
+    }
   }
 
   #tooMany(): Refusal {
@@ -192,7 +204,9 @@ function outOfMemory(): Refusal {
 function member(name: Key): string {
   if (typeof name === 'number') return `[${name}]`;
   if (typeof name === 'object') return `[${name.symbol}]`;
-  return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name.slice(0, 100)}` : `[${JSON.stringify(name.slice(0, 100))}]`;
+  return /^[A-Za-z_$][\w$]*$/.test(name)
+    ? `.${name.slice(0, MAX_NAME_CHARS)}`
+    : `[${JSON.stringify(name.slice(0, MAX_NAME_CHARS))}]`;
 }
 
 function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
@@ -214,22 +228,26 @@ export function dataNamed<T>(
   const found = vm.ownData(ptr, key);
   vm.free(key);
   if (typeof found === 'string') return undefined;
-  const result = use(found);
-  vm.free(found);
-  return result;
+  try {
+    return use(found);
+  } finally {
+    vm.free(found);
+  }
 }
 
-/** Reads an own data property that is a string. */
-export function dataText(vm: GuestVm, ptr: Pointer, name: string): string | undefined {
-  return dataNamed(vm, ptr, name, (value) => (vm.kindOf(value) === 'string' ? vm.stringOf(value) : undefined));
+/** Reads the start of an own data property that is a string. */
+export function dataText(vm: GuestVm, ptr: Pointer, name: string, maxChars: number): string | undefined {
+  return dataNamed(vm, ptr, name, (value) =>
+    vm.kindOf(value) === 'string' ? vm.textUpTo(value, maxChars) : undefined,
+  );
 }
 
 /** Looks a text up along the prototype chain, through data properties only. */
-export function inheritedText(vm: GuestVm, start: Pointer, name: string): string | undefined {
+export function inheritedText(vm: GuestVm, start: Pointer, name: string, maxChars: number): string | undefined {
   let current: Pointer | undefined = vm.duplicate(start);
   // Prototype chains of errors are three long; a guest can make one of any length.
   for (let step = 0; step < 10 && current !== undefined; step += 1) {
-    const text = vm.isProxy(current) ? undefined : dataText(vm, current, name);
+    const text = vm.isProxy(current) ? undefined : dataText(vm, current, name, maxChars);
     if (text !== undefined || vm.isProxy(current)) {
       vm.free(current);
       return text;

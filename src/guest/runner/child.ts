@@ -15,6 +15,8 @@ const transport = ndjsonTransport({
   budget: MESSAGE_BUDGET,
   // What a guest logs before it is killed in the middle of a turn must be out by then.
   flush: 'message',
+  // A busy guest keeps the pipe from being written. What it can send in one turn is bounded by the limits of calls, logs and results.
+  maxBacklogBytes: Number.POSITIVE_INFINITY,
 });
 // Without a parent there is nobody to run for.
 transport.onClose(() => process.exit(0));

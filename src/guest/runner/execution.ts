@@ -10,6 +10,7 @@ import {
   CANCEL_UNWIND_MS,
   JOBS_PER_CLOCK_CHECK,
   MAX_PENDING_INPUT_CHARS,
+  MAX_PENDING_INPUT_VALUES,
   MAX_PENDING_TIMERS,
   MAX_PENDING_TOOL_CALLS,
 } from '../limits.js';
@@ -34,7 +35,7 @@ export interface ExecutionWorld {
   clearTimer(timer: unknown): void;
   /** True once somebody outside wants the guest to stop; read from inside a busy guest. */
   aborted(): boolean;
-  /** A number that was never given before on this transport. */
+  /** An id that was never given before on this transport. */
   nextCallId(): string;
   emit(message: RunnerMessage): void;
 }
@@ -43,13 +44,7 @@ interface PendingCall {
   readonly resolve: (value: Pointer) => void;
   readonly reject: (value: Pointer) => void;
   readonly chars: number;
-}
-
-/** An error that the host made, and that the guest may rethrow but not change. */
-interface TrustedError {
-  readonly error: ExecuteError;
-  /** Keeps the object alive, so that its identity stays its own. */
-  readonly held: Pointer;
+  readonly values: number;
 }
 
 export const TIMED_OUT = 'Execution timed out';
@@ -72,7 +67,8 @@ export class Execution {
   readonly #logs: LogBook;
   readonly #calls = new Map<string, PendingCall>();
   readonly #timers = new Map<number, unknown>();
-  readonly #trusted = new Map<number, TrustedError>();
+  /** Errors that the host made, by identity: a guest may rethrow one, not change it. */
+  readonly #trusted = new Map<number, ExecuteError>();
   readonly #tools: { readonly providerName: string; readonly safeToolName: string }[] = [];
   #origin: SourceOrigin = { lineOffset: 1, lineCount: 0 };
   #startedAt = 0;
@@ -80,6 +76,7 @@ export class Execution {
   #deadlineTimer: unknown;
   #nextTimer = 1;
   #pendingChars = 0;
+  #pendingValues = 0;
   #promise: Pointer | undefined;
   #interrupted = false;
   #cancelled = false;
@@ -132,6 +129,7 @@ export class Execution {
     if (call === undefined || this.#ended) return;
     this.#calls.delete(message.callId);
     this.#pendingChars -= call.chars;
+    this.#pendingValues -= call.values;
     this.#attempt(() => {
       if (message.ok) {
         const value = this.#vm.newValue(message.result);
@@ -212,7 +210,8 @@ export class Execution {
       return promise;
     };
     if (tool === undefined) return refuse('internal_error', 'unknown tool');
-    if (this.#cancelled) return refuse('timeout', TIMED_OUT);
+    // The engine asks for the time between calls, not during one: reading large inputs on would put off the end.
+    if (this.#cancelled || this.#hooks.interrupt()) return refuse('timeout', TIMED_OUT);
     if (this.#calls.size >= MAX_PENDING_TOOL_CALLS) {
       return refuse(
         'tool_error',
@@ -227,9 +226,16 @@ export class Execution {
         `more than ${MAX_PENDING_INPUT_CHARS} characters of tool input are waiting: await some calls first`,
       );
     }
+    if (this.#pendingValues + read.values > MAX_PENDING_INPUT_VALUES) {
+      return refuse(
+        'tool_error',
+        `more than ${MAX_PENDING_INPUT_VALUES} values of tool input are waiting: await some calls first`,
+      );
+    }
     const callId = this.#world.nextCallId();
-    this.#calls.set(callId, { resolve, reject, chars: read.chars });
+    this.#calls.set(callId, { resolve, reject, chars: read.chars, values: read.values });
     this.#pendingChars += read.chars;
+    this.#pendingValues += read.values;
     this.#world.emit({
       type: 'tool_call',
       callId,
@@ -333,7 +339,7 @@ export class Execution {
     const vm = this.#vm;
     if (this.#interrupted) return this.#failTimeout();
     const trusted = this.#trusted.get(vm.identity(reason));
-    if (trusted !== undefined && this.#isUnchanged(reason, trusted.error)) return this.#fail(trusted.error);
+    if (trusted !== undefined && this.#isUnchanged(reason, trusted)) return this.#fail(trusted);
     if (this.#isOutOfMemory(reason)) return this.#failMemory();
     const description = describeError(vm, reason);
     const stack = mapStack(description.stack, { origin: this.#origin });
@@ -341,7 +347,7 @@ export class Execution {
     const at = line === undefined ? undefined : Number(line);
     const hint = hintFor(description.name, description.message, {
       providers: this.#message.providers,
-      globals: this.#globalNames(),
+      globals: () => this.#globalNames(),
       code: this.#message.code,
       line: at,
     });
@@ -355,7 +361,9 @@ export class Execution {
 
   /** A guest may rethrow an error that the host made, not edit one. */
   #isUnchanged(reason: Pointer, error: ExecuteError): boolean {
-    return dataText(this.#vm, reason, 'code') === error.code && dataText(this.#vm, reason, 'message') === error.message;
+    const same = (field: 'code' | 'message'): boolean =>
+      dataText(this.#vm, reason, field, error[field].length + 1) === error[field];
+    return same('code') && same('message');
   }
 
   /** With no memory left for the error itself, the engine throws null. */
@@ -377,10 +385,9 @@ export class Execution {
   #trustedError(code: ExecuteErrorCode, message: string): Pointer {
     const vm = this.#vm;
     const error = vm.callInternal('makeError', vm.newString(code), vm.newString(message));
-    this.#trusted.set(vm.identity(error), {
-      error: { code, message: message.toWellFormed() },
-      held: vm.duplicate(error),
-    });
+    this.#trusted.set(vm.identity(error), { code, message: message.toWellFormed() });
+    // Never freed: while the object is alive, its identity is its own.
+    vm.duplicate(error);
     return error;
   }
 
@@ -394,7 +401,9 @@ export class Execution {
   }
 
   #fail(error: ExecuteError): void {
-    this.#end({ ok: false, error: this.#cancelled ? { code: 'timeout', message: TIMED_OUT } : error });
+    // The time may have run out while the failure was looked at.
+    const timedOut = this.#cancelled || this.#interrupted;
+    this.#end({ ok: false, error: timedOut ? { code: 'timeout', message: TIMED_OUT } : error });
   }
 
   #end(outcome: { ok: true; result?: unknown } | { ok: false; error: ExecuteError }): void {

@@ -23,8 +23,8 @@ const ABSENT: ReadonlyMap<string, string> = new Map([
 /** What is known when an error needs explaining. */
 export interface HintContext {
   readonly providers: readonly ProviderManifest[];
-  /** The names of the guest's globals. */
-  readonly globals: readonly string[];
+  /** Looks up the names of the guest's globals. */
+  readonly globals: () => readonly string[];
   /** The author's source, and the line that the error points to. */
   readonly code: string;
   readonly line: number | undefined;
@@ -43,7 +43,7 @@ function unknownGlobal(wanted: string, { providers, globals }: HintContext): str
   const absent = ABSENT.get(wanted);
   const namespaces = providers.map((provider) => provider.name);
   const owner = providers.find((provider) => Object.hasOwn(provider.tools, wanted));
-  const closest = owner ? `${owner.name}.${wanted}` : closestName(wanted, [...namespaces, ...globals]);
+  const closest = owner ? `${owner.name}.${wanted}` : closestName(wanted, [...namespaces, ...globals()]);
   const suggestion = absent ?? (closest === undefined ? '' : `Did you mean ${closest}?`);
   return join(suggestion, namespaces.length === 0 ? 'There are no tools.' : `Tools: ${listTools(providers)}.`);
 }

@@ -1,4 +1,4 @@
-/** What was cut from the logs of a run, and what is left. */
+/** How much is kept of the logs of a run. */
 export interface LogLimits {
   readonly maxLogLines: number;
   readonly maxLogChars: number;

@@ -1,4 +1,4 @@
-import { MAX_FRAME_NAME_CHARS, MAX_STACK_CHARS, MAX_STACK_FRAMES } from '../limits.js';
+import { MAX_FRAME_NAME_CHARS, MAX_STACK_FRAMES } from '../limits.js';
 import { escapeUnprintable } from './position.js';
 import type { SourceOrigin } from './wrap.js';
 
@@ -40,7 +40,7 @@ function mapFrame(line: string, origin: SourceOrigin, fileName: string): string 
 export function mapStack(stack: string, options: MapStackOptions): string {
   const fileName = options.fileName ?? GUEST_FILE;
   const frames: string[] = [];
-  for (const line of stack.slice(0, MAX_STACK_CHARS).split('\n')) {
+  for (const line of stack.split('\n')) {
     const frame = mapFrame(line, options.origin, fileName);
     if (frame !== undefined) frames.push(frame);
     if (frames.length === MAX_STACK_FRAMES) break;

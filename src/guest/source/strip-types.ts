@@ -1,5 +1,5 @@
 import type { Node, Program } from 'acorn';
-import { walk } from './walk.js';
+import { isNode, walk } from './walk.js';
 
 export type Stripped =
   | { readonly ok: true; readonly code: string }
@@ -28,10 +28,9 @@ class Unsupported extends Error {
   }
 }
 
-const isNode = (value: unknown): value is TypedNode =>
-  typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
-const nodeOf = (value: unknown): TypedNode | undefined => (isNode(value) ? value : undefined);
-const nodesOf = (value: unknown): TypedNode[] => (Array.isArray(value) ? value.filter(isNode) : []);
+const isTyped = isNode<TypedNode>;
+const nodeOf = (value: unknown): TypedNode | undefined => (isTyped(value) ? value : undefined);
+const nodesOf = (value: unknown): TypedNode[] => (Array.isArray(value) ? value.filter(isTyped) : []);
 
 const NEEDS_CODE: Readonly<Record<string, string>> = {
   TSEnumDeclaration:
@@ -350,7 +349,7 @@ class Stripper {
 }
 
 function toTyped(node: Node): TypedNode {
-  return isNode(node) ? node : { ...node };
+  return isTyped(node) ? node : { ...node };
 }
 
 /** Replace text by spaces, keep its line breaks, and put `head` and `tail` at its ends. */

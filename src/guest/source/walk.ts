@@ -1,6 +1,7 @@
 import type { AnyNode, Node } from 'acorn';
 
-function isNode(value: unknown): value is AnyNode {
+/** Tells a node of a syntax tree from its other fields. */
+export function isNode<N extends Node = AnyNode>(value: unknown): value is N {
   return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
 }
 

@@ -34,6 +34,19 @@ const THROWN: readonly [source: string, message: string][] = [
 ];
 
 describe('what a guest throws is described', () => {
+  it.each([
+    '["\\x01".repeat(3e6)]',
+    '({ ["\\x01".repeat(3e6)]: 1 })',
+    '"x".repeat(3e6)',
+    'Symbol("x".repeat(3e6))',
+    '10n ** 20_000n',
+    'Object.assign(new Error("m".repeat(3e6)), { name: "n".repeat(3e6) })',
+    'Object.defineProperty(() => {}, "name", { value: "n".repeat(3e6) })',
+    '[new TypeError("m".repeat(3e6))]',
+  ])('within the limit: %s', (source) => {
+    expect(message(source)).toHaveLength(MAX_ERROR_TEXT_CHARS);
+  });
+
   for (const [source, text] of THROWN) it(`${source} as ${text}`, () => expect(message(source)).toBe(text));
 
   it('with its stack, and without one where the guest put something else in its place', () => {

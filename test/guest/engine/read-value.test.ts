@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { GuestVm } from '../../../src/guest/engine/guest-vm.js';
 import { type ReadBudget, readValue } from '../../../src/guest/engine/read-value.js';
-import { createVm, hooks, MEMORY, withValue } from './vm.js';
+import { createVm, heapBytes, hooks, MEMORY, withValue } from './vm.js';
 
 let vm: GuestVm;
 beforeAll(async () => {
@@ -130,15 +130,27 @@ describe('reading', () => {
       Object.prototype.toJSON = note('toJSON');
       Object.prototype[Symbol.toPrimitive] = note('toPrimitive');
       Array.prototype[Symbol.iterator] = note('iterator');
-      [{ ok: 1 }, value, getter, { then: 1 }]`;
-    withValue(vm, source, (list) => {
-      for (let index = 0; index < 4; index += 1) {
-        const item = vm.element(list, index);
+      Symbol.keyFor = note('keyFor');
+      Object.defineProperty(Symbol.prototype, 'description', { get: note('description') });
+      globalThis.values = [{ ok: 1 }, value, getter, { then: 1 }, { [Symbol('s')]: 1 }]`;
+    withValue(vm, source, () => {
+      for (let index = 0; index < 5; index += 1) {
+        const item = vm.evaluate(`values[${index}]`, 'guest.js').value;
         readValue(vm, item, 'result');
         vm.free(item);
       }
       const ran = vm.evaluate('ran.length', 'guest.js').value;
       expect(vm.numberOf(ran)).toBe(0);
+    });
+  });
+
+  it('leaves nothing behind when it refuses a value', () => {
+    const source = `const o = { last: [[{}]] }; for (let i = 0; i < 20_000; i += 1) o['k' + i] = i; o.k1 = { deep: [1n] }; o`;
+    withValue(vm, source, (ptr) => {
+      readValue(vm, ptr, 'result');
+      const before = heapBytes(vm);
+      for (let count = 0; count < 30; count += 1) expect(readValue(vm, ptr, 'result').ok).toBe(false);
+      expect(heapBytes(vm)).toBe(before);
     });
   });
 

@@ -39,3 +39,6 @@ export function textOf(vm: GuestVm, source: string): string {
   if (!ok || text === undefined) throw new Error(`no text: ${source}`);
   return text;
 }
+
+/** How large the engine's memory is. */
+export const heapBytes = (vm: GuestVm): number => (vm as unknown as { view(): Uint8Array }).view().byteLength;

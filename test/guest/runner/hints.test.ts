@@ -12,7 +12,7 @@ const context = (code: string, more: Partial<HintContext> = {}): HintContext => 
     },
     { name: 'mail', tools: named('send'), types: '' },
   ],
-  globals: ['JSON', 'Object', 'console', 'setTimeout'],
+  globals: () => ['JSON', 'Object', 'console', 'setTimeout'],
   code,
   line: 1,
   ...more,
