@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { ProviderManifest, ToolOutcome } from '../../capabilities/index.js';
 import { type CloseReason, checkTransportSafe, printable, type Transport } from '../../wire/index.js';
-import { KILL_GRACE_MS, MAX_PENDING_TOOL_CALLS, START_TIMEOUT_MS } from '../limits.js';
+import { KILL_GRACE_MS, MAX_RUNNER_ERROR_CHARS, START_TIMEOUT_MS } from '../limits.js';
 import {
   type DoneMessage,
   type ExecuteError,
@@ -14,6 +14,7 @@ import {
 } from '../messages.js';
 import { TIMED_OUT } from '../runner/execution.js';
 import { LogBook } from '../runner/log-book.js';
+import { CallLedger } from './call-ledger.js';
 import type { ExecutionEvent } from './events.js';
 
 /** Answers one tool call. Must not reject. */
@@ -38,6 +39,8 @@ export interface SessionRequest {
   /** Chosen when absent. */
   readonly executionId?: string;
 }
+
+type Outcome = { ok: true; result?: unknown } | { ok: false; error: ExecuteError };
 
 export interface SessionEnd {
   readonly result: ExecuteResult;
@@ -71,8 +74,7 @@ class HostSession {
   readonly #id: string;
   /** Made with the first tool call: most executions need none. */
   #abort: AbortController | undefined;
-  readonly #seen = new Set<string>();
-  #pending = 0;
+  readonly #calls = new CallLedger();
   readonly #streamed: LogBook;
   readonly #unsubscribe: (() => void)[] = [];
   readonly #began = performance.now();
@@ -143,21 +145,16 @@ class HostSession {
 
   #onToolCall(message: ToolCallMessage): void {
     if (this.#startedAt === undefined) return this.#violation('a tool_call before started');
-    if (this.#seen.has(message.callId))
-      return this.#violation(`callId ${printable(message.callId, 40)} was used twice`);
-    this.#seen.add(message.callId);
     if (this.#cancelled) return;
-    if (this.#pending >= MAX_PENDING_TOOL_CALLS) {
-      return this.#violation(`more than ${MAX_PENDING_TOOL_CALLS} tool calls at once`);
-    }
-    this.#pending += 1;
+    const complaint = this.#calls.enter(message);
+    if (complaint !== undefined) return this.#violation(complaint);
     const { callId, providerName, safeToolName } = message;
     const from = performance.now();
     const facts = { executionId: this.#id, callId, providerName, safeToolName };
     this.#event({ type: 'tool_call', ...facts, input: message.input });
     this.#abort ??= manyListeners();
     this.#request.dispatch(message, this.#abort.signal).then((outcome) => {
-      this.#pending -= 1;
+      this.#calls.close(callId);
       const durationMs = performance.now() - from;
       const end = outcome.ok ? { ok: true as const } : { ok: false as const, error: outcome.error };
       this.#event({ type: 'tool_result', ...facts, durationMs, ...end });
@@ -177,29 +174,15 @@ class HostSession {
 
   #onDone(message: DoneMessage): void {
     if (this.#startedAt === undefined && message.ok) return this.#violation('done before started');
-    if (this.#cancelled)
-      return this.#end(
-        { ok: false, error: { code: 'timeout', message: TIMED_OUT } },
-        message.logs,
-        'reusable',
-        message.durationMs,
-      );
-    if (!message.ok)
-      return this.#end({ ok: false, error: clipError(message.error) }, message.logs, 'reusable', message.durationMs);
+    this.#end(this.#outcomeOf(message), message.logs, 'reusable', message.durationMs);
+  }
+
+  #outcomeOf(message: DoneMessage): Outcome {
+    if (this.#cancelled) return { ok: false, error: { code: 'timeout', message: TIMED_OUT } };
+    if (!message.ok) return { ok: false, error: clipError(message.error) };
     const checked = checkTransportSafe(message.result, { root: 'result' });
-    if (checked.ok)
-      return this.#end(
-        { ok: true, ...(checked.value === undefined ? {} : { result: checked.value }) },
-        message.logs,
-        'reusable',
-        message.durationMs,
-      );
-    this.#end(
-      { ok: false, error: { code: 'serialization_error', message: checked.message } },
-      message.logs,
-      'reusable',
-      message.durationMs,
-    );
+    if (!checked.ok) return { ok: false, error: { code: 'serialization_error', message: checked.message } };
+    return { ok: true, ...(checked.value === undefined ? {} : { result: checked.value }) };
   }
 
   #cancel(): void {
@@ -259,12 +242,7 @@ class HostSession {
     }
   }
 
-  #end(
-    outcome: { ok: true; result?: unknown } | { ok: false; error: ExecuteError },
-    logs: readonly string[],
-    state: 'reusable' | 'spent',
-    reportedMs = 0,
-  ): void {
+  #end(outcome: Outcome, logs: readonly string[], state: 'reusable' | 'spent', reportedMs = 0): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
@@ -281,6 +259,13 @@ class HostSession {
 }
 
 function clipError(error: ExecuteError): ExecuteError {
-  const limit = 16_384;
-  return error.message.length <= limit ? error : { ...error, message: `${error.message.slice(0, limit)}…` };
+  return {
+    ...error,
+    message: clipText(error.message),
+    ...(error.stack === undefined ? {} : { stack: clipText(error.stack) }),
+  };
+}
+
+function clipText(text: string): string {
+  return text.length <= MAX_RUNNER_ERROR_CHARS ? text : `${text.slice(0, MAX_RUNNER_ERROR_CHARS)}…`;
 }

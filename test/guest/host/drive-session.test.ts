@@ -227,11 +227,26 @@ describe('a runner that lies', () => {
     expect(running).toBe(MAX_PENDING_TOOL_CALLS);
   });
 
-  it('sends an error message without end has it cut', async () => {
-    const { result } = await drive(
-      says(done({ ok: false, error: { code: 'runtime_error', message: 'x'.repeat(1e6) } })),
-    ).ended;
+  it('sends an error without end has its message and stack cut', async () => {
+    const error = { code: 'runtime_error', message: 'x'.repeat(1e6), stack: 'x'.repeat(1e6), line: 2 };
+    const { result } = await drive(says(done({ ok: false, error }))).ended;
     expect(!result.ok && result.error.message.length).toBeLessThan(20_000);
+    expect(!result.ok && result.error.stack?.length).toBeLessThan(20_000);
+    expect(result).toMatchObject({ error: { line: 2 } });
+  });
+
+  it('and sends more input than may be in flight is cut off', async () => {
+    const input = 'x'.repeat(12 * 1024 * 1024);
+    const { ended, calls } = drive(says(...['1', '2', '3'].map((id) => call(id, { input }))), {
+      dispatch: (message) => {
+        calls.push(message);
+        return new Promise(() => {});
+      },
+    });
+    const { result, reusable } = await ended;
+    expect(reusable).toBe(false);
+    expect(result).toMatchObject({ error: { code: 'internal_error', message: expect.stringContaining('tool input') } });
+    expect(calls).toHaveLength(2);
   });
 
   it('says something after done has it ignored', async () => {
