@@ -1,3 +1,4 @@
+import { SHELL_START_TIMEOUT_MS } from '../limits.js';
 import type { Shell } from './shell.js';
 
 export interface PoolStats {
@@ -23,6 +24,7 @@ export class ShellPool {
   readonly #open: () => Promise<Shell>;
   readonly #size: number;
   readonly #maxQueue: number;
+  readonly #startTimeoutMs: number;
   readonly #all = new Set<Shell>();
   readonly #idle: Shell[] = [];
   readonly #waiting = new Set<Waiter>();
@@ -33,10 +35,16 @@ export class ShellPool {
   #replaced = 0;
   #closed = false;
 
-  constructor(open: () => Promise<Shell>, size: number, maxQueue: number) {
+  constructor(
+    open: () => Promise<Shell>,
+    size: number,
+    maxQueue: number,
+    startTimeoutMs: number = SHELL_START_TIMEOUT_MS,
+  ) {
     this.#open = open;
     this.#size = size;
     this.#maxQueue = maxQueue;
+    this.#startTimeoutMs = startTimeoutMs;
   }
 
   get stats(): PoolStats {
@@ -97,7 +105,8 @@ export class ShellPool {
   /** Starts all shells. */
   async prewarm(): Promise<void> {
     if (this.#closed) throw new Error('the executor is disposed');
-    while (this.#all.size + this.#opening < this.#size) this.#add().catch(() => {});
+    // Who came meanwhile counts on these starts: for one that fails, another is made.
+    while (this.#all.size + this.#opening < this.#size) this.#add().catch(() => this.#grow());
     await Promise.all(this.#starting);
   }
 
@@ -161,11 +170,20 @@ export class ShellPool {
       this.#lost(shell);
     });
     this.#gone.add(gone);
-    await shell.ready.catch((error: unknown) => {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const reason = new Error(`a shell was not ready within ${this.#startTimeoutMs} ms`);
+      timer = setTimeout(() => reject(reason), this.#startTimeoutMs);
+    });
+    try {
+      await Promise.race([shell.ready, late]);
+      return shell;
+    } catch (error) {
       shell.kill();
       throw error;
-    });
-    return shell;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** A shell that died by itself is forgotten, and makes room for another; whoever uses it hears of it from its transport. */

@@ -45,7 +45,7 @@ function fakeShell(): FakeShell {
 }
 
 /** A pool whose shells are ready at once unless `slow`. */
-function makePool(size: number, { maxQueue = 100, slow = [] as number[] } = {}) {
+function makePool(size: number, { maxQueue = 100, slow = [] as number[], startTimeoutMs = 10_000 } = {}) {
   const opened: FakeShell[] = [];
   const pool = new ShellPool(
     async () => {
@@ -56,6 +56,7 @@ function makePool(size: number, { maxQueue = 100, slow = [] as number[] } = {}) 
     },
     size,
     maxQueue,
+    startTimeoutMs,
   );
   return { pool, opened };
 }
@@ -215,4 +216,34 @@ describe('a pool of shells', () => {
     await closing;
     expect(opened[0]?.kills).toBe(1);
   });
+});
+
+describe('a pool that is warmed up', () => {
+  it('serves who waits for a start that fails', async () => {
+    const { pool, opened } = makePool(1, { slow: [1] });
+    const warm = pool.prewarm();
+    const taken = pool.take();
+    await expect.poll(() => opened.length).toBe(1);
+    opened[0]?.become(new Error('no start'));
+    await expect(warm).rejects.toThrow('no start');
+    expect(await taken).toBe(opened[1]);
+  });
+
+  it('tells who waits when the next start fails as well', async () => {
+    const { pool, opened } = makePool(1, { slow: [1, 2] });
+    pool.prewarm().catch(() => {});
+    const taken = pool.take();
+    taken.catch(() => {});
+    for (const attempt of [0, 1]) {
+      await expect.poll(() => opened.length).toBe(attempt + 1);
+      opened[attempt]?.become(new Error(`no start ${attempt}`));
+    }
+    await expect(taken).rejects.toThrow('no start 1');
+  });
+});
+
+it('gives up on a shell that is never ready, and ends it', async () => {
+  const { pool, opened } = makePool(1, { slow: [1], startTimeoutMs: 20 });
+  await expect(pool.take()).rejects.toThrow('a shell was not ready within 20 ms');
+  expect(opened[0]?.kills).toBe(1);
 });
