@@ -8,7 +8,7 @@ import {
   toManifest,
 } from '../../capabilities/index.js';
 import { confiningSpawner, type Spawner } from '../../sandbox/index.js';
-import { DEFAULT_MAX_CODE_BYTES, MAX_QUEUED_EXECUTIONS } from '../limits.js';
+import { DEFAULT_MAX_CODE_BYTES, MAX_QUEUED_EXECUTIONS, REMOTE_CANCEL_GRACE_MS } from '../limits.js';
 import type { ExecuteErrorCode, ExecuteResult, ExecutorRuntimeOptions } from '../messages.js';
 import { parseOptions } from '../messages.js';
 import { TIMED_OUT } from '../runner/execution.js';
@@ -138,6 +138,34 @@ function check(
   };
 }
 
+/** What a request asks of a session. The logs of one that is lost are those that were streamed. */
+function sessionOf(checked: CheckedRequest, logs: 'stream' | 'at-end') {
+  const executionId = randomUUID();
+  return {
+    ...checked,
+    options: { ...checked.options, ...(logs === 'stream' ? { streamLogs: true } : {}) },
+    dispatch: dispatchTo(checked.providers, executionId),
+    executionId,
+  };
+}
+
+/** The same for a runner elsewhere: it streams its logs where somebody listens, if it knows how, and a network lies in between. */
+export function farSession(
+  checked: CheckedRequest,
+  { startTimeoutMs, cancelGraceMs = REMOTE_CANCEL_GRACE_MS }: FarTimeouts,
+): Omit<SessionRequest, 'transport'> {
+  return {
+    ...sessionOf(checked, checked.onEvent ? 'stream' : 'at-end'),
+    cancelGraceMs,
+    ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
+  };
+}
+
+interface FarTimeouts {
+  readonly startTimeoutMs?: number | undefined;
+  readonly cancelGraceMs?: number | undefined;
+}
+
 /** A failure that no runner was asked about. */
 export function refusal(code: ExecuteErrorCode, message: string): ExecuteResult {
   return { ok: false, error: { code, message }, logs: [], durationMs: 0 };
@@ -186,13 +214,7 @@ class PooledExecutor implements Executor {
     this.#executions += 1;
     const checked = checkRequest(code, providers, options, this.#options);
     if (!checked.ok) return Promise.resolve(this.#counted(refusal('validation_error', checked.reason)));
-    const executionId = randomUUID();
-    const run = this.#run({
-      ...checked,
-      options: { ...checked.options, streamLogs: true },
-      dispatch: dispatchTo(checked.providers, executionId),
-      executionId,
-    });
+    const run = this.#run(sessionOf(checked, 'stream'));
     this.#running.add(run);
     return run.finally(() => this.#running.delete(run));
   }

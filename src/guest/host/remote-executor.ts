@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import type { ToolProvider } from '../../capabilities/index.js';
 import { CONNECT_TIMEOUT_MS, openWebSocket, type Transport, webSocketTransport } from '../../wire/index.js';
-import { MESSAGE_BUDGET, REMOTE_CANCEL_GRACE_MS } from '../limits.js';
+import { MESSAGE_BUDGET } from '../limits.js';
 import type { ExecuteResult } from '../messages.js';
 import { TIMED_OUT } from '../runner/execution.js';
-import { dispatchTo } from './dispatch.js';
 import { driveSession, type SessionEnd, type SessionRequest } from './drive-session.js';
 import {
   checkRequest,
@@ -12,6 +10,7 @@ import {
   type ExecuteOptions,
   type Executor,
   type ExecutorStats,
+  farSession,
   refusal,
 } from './executor.js';
 
@@ -70,17 +69,10 @@ class RemoteExecutor implements Executor {
   ): Promise<ExecuteResult> {
     this.#executions += 1;
     const checked = checkRequest(code, providers, options, this.#options);
-    const executionId = randomUUID();
     const run = checked.ok
       ? this.#run({
-          ...checked,
-          // A runner that knows how sends its logs as they come; another ignores the wish.
-          options: { ...checked.options, ...(checked.onEvent ? { streamLogs: true } : {}) },
-          dispatch: dispatchTo(checked.providers, executionId),
-          executionId,
+          ...farSession(checked, this.#options),
           signal: checked.signal ? AbortSignal.any([checked.signal, this.#abort.signal]) : this.#abort.signal,
-          cancelGraceMs: this.#options.cancelGraceMs ?? REMOTE_CANCEL_GRACE_MS,
-          ...(this.#options.startTimeoutMs === undefined ? {} : { startTimeoutMs: this.#options.startTimeoutMs }),
         })
       : Promise.resolve(refusal('validation_error', checked.reason));
     const counted = run.then((result) => {
@@ -123,10 +115,12 @@ class RemoteExecutor implements Executor {
     const gaveUp = new AbortController();
     const connecting = this.#connect(AbortSignal.any([signal, gaveUp.signal]));
     let timer: NodeJS.Timeout | undefined;
+    let onAbort = (): void => {};
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no connection within ${limitMs} ms`)), limitMs);
-      signal.addEventListener('abort', () => reject(new Error('the caller gave up')), { once: true });
-      if (signal.aborted) reject(new Error('the caller gave up'));
+      onAbort = () => reject(new Error('the caller gave up'));
+      signal.addEventListener('abort', onAbort, { once: true });
+      if (signal.aborted) onAbort();
     });
     try {
       return await Promise.race([connecting, late]);
@@ -139,6 +133,7 @@ class RemoteExecutor implements Executor {
       throw error;
     } finally {
       clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
       late.catch(() => {});
     }
   }

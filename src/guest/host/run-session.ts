@@ -1,11 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import type { ToolProvider } from '../../capabilities/index.js';
 import type { Transport } from '../../wire/index.js';
-import { REMOTE_CANCEL_GRACE_MS } from '../limits.js';
 import type { ExecuteResult } from '../messages.js';
-import { dispatchTo } from './dispatch.js';
 import { driveSession } from './drive-session.js';
-import { checkRequest, type ExecuteOptions, refusal } from './executor.js';
+import { checkRequest, type ExecuteOptions, farSession, refusal } from './executor.js';
 
 export interface RunSessionOptions extends ExecuteOptions {
   /** A transport to a runner. The caller owns it. */
@@ -21,15 +18,6 @@ export async function runSession(options: RunSessionOptions): Promise<ExecuteRes
   const { transport, code, providers = [], startTimeoutMs, cancelGraceMs, ...rest } = options;
   const checked = checkRequest(code, providers, rest, {});
   if (!checked.ok) return refusal('validation_error', checked.reason);
-  const executionId = randomUUID();
-  const { result } = await driveSession({
-    ...checked,
-    transport,
-    options: { ...checked.options, ...(checked.onEvent ? { streamLogs: true } : {}) },
-    dispatch: dispatchTo(checked.providers, executionId),
-    executionId,
-    cancelGraceMs: cancelGraceMs ?? REMOTE_CANCEL_GRACE_MS,
-    ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
-  });
+  const { result } = await driveSession({ ...farSession(checked, { startTimeoutMs, cancelGraceMs }), transport });
   return result;
 }

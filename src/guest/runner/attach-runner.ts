@@ -227,7 +227,11 @@ class RunnerFront implements AttachedRunner {
         : refusal('internal_error', `no guest could run this: ${reason}`);
     }
     this.#active = undefined;
-    watch({ type: 'done', executionId: id, result });
+    try {
+      watch({ type: 'done', executionId: id, result });
+    } catch {
+      // A watcher that fails has failed itself: the host gets its answer.
+    }
     this.#host.send({ type: 'done', id, ...result });
   }
 

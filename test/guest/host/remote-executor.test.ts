@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { WebSocket } from 'ws';
 import { attachRunner, createRemoteExecutor, type ExecutionEvent, runSession } from '../../../src/guest/index.js';
 import { listenWebSocket, memoryPair, type WebSocketListener, webSocketTransport } from '../../../src/wire/index.js';
@@ -55,6 +55,26 @@ describe('a remote executor', () => {
 
   it('leaves no connection open', async () => {
     await expect.poll(() => listener.connections).toBe(0);
+  });
+
+  it('leaves no listener on its own signal', async () => {
+    const executor = createRemoteExecutor({
+      connect: async () => {
+        const [near, far] = memoryPair<unknown, unknown>();
+        attachRunner(far, { isolation: 'inline' });
+        return near;
+      },
+    });
+    const added = vi.spyOn(AbortSignal.prototype, 'addEventListener');
+    const removed = vi.spyOn(AbortSignal.prototype, 'removeEventListener');
+    expect(await executor.execute('1')).toMatchObject({ ok: true });
+    // What was added to the signal that lives as long as the executor was removed from it.
+    const own = added.mock.contexts[0];
+    const counted = (spy: typeof added | typeof removed) => spy.mock.contexts.filter((signal) => signal === own).length;
+    expect(counted(added)).toBeGreaterThan(0);
+    expect(counted(removed)).toBe(counted(added));
+    vi.restoreAllMocks();
+    await executor.dispose();
   });
 
   it('says why no runner could be reached', async () => {
@@ -150,6 +170,23 @@ describe('runSession', () => {
       ok: false,
       error: { code: 'internal_error' },
     });
+  });
+
+  it('is answered by a runner whose watcher fails', async () => {
+    const [near, far] = memoryPair<unknown, unknown>();
+    const runner = attachRunner(far, {
+      isolation: 'inline',
+      onExecution: () => ({
+        accept: true,
+        onEvent: () => {
+          throw new Error('the watcher fails');
+        },
+      }),
+    });
+    for (const n of [1, 2]) {
+      expect(await runSession({ transport: near, code: `${n} + 1` })).toMatchObject({ ok: true, result: n + 1 });
+    }
+    await runner.dispose();
   });
 
   it('refuses what cannot be run before it says a word', async () => {
