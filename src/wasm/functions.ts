@@ -1,7 +1,9 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { defineTools, formatIssues, type Tool } from '../capabilities/index.js';
 import { SallyportError } from '../errors/index.js';
-import type { WireValue } from '../wire/index.js';
+import { printable, type WireValue } from '../wire/index.js';
+import { MAX_ERROR_CHARS } from './limits.js';
+import { isChunkWriter } from './session/sink.js';
 
 /** A function of a guest, described by schemas: any Standard Schema, or a plain JSON Schema. */
 export interface WasmFunction {
@@ -58,7 +60,7 @@ export async function checkParams({ originalName, input }: Tool, params: unknown
   if (input === undefined) return params;
   const checked = await input.validate(input.kind === 'json' ? plainPart(params) : params);
   if (!checked.ok) {
-    const issues = formatIssues('params', checked.issues);
+    const issues = printable(formatIssues('params', checked.issues), MAX_ERROR_CHARS);
     throw new SallyportError('WASM_PARAMS_INVALID', `the parameters of ${originalName} do not fit: ${issues}`, {
       function: originalName,
     });
@@ -71,7 +73,7 @@ export async function checkResult({ originalName, output }: Tool, result: WireVa
   if (output === undefined) return result;
   const checked = await output.validate(result);
   if (checked.ok) return checked.value;
-  const issues = formatIssues('result', checked.issues);
+  const issues = printable(formatIssues('result', checked.issues), MAX_ERROR_CHARS);
   throw new SallyportError('WASM_RESULT_INVALID', `the result of ${originalName} does not fit its schema: ${issues}`, {
     function: originalName,
   });
@@ -83,6 +85,8 @@ function plainPart(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
   if (Array.isArray(value)) return value.map(plainPart);
   const prototype: unknown = Object.getPrototypeOf(value);
-  if ((prototype !== Object.prototype && prototype !== null) || Symbol.asyncIterator in value) return 'stream';
+  if ((prototype !== Object.prototype && prototype !== null) || Symbol.asyncIterator in value || isChunkWriter(value)) {
+    return 'stream';
+  }
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plainPart(item)]));
 }

@@ -8,7 +8,10 @@ import {
   type ToolProvider,
 } from '../capabilities/index.js';
 import { SallyportError } from '../errors/index.js';
+import { printable } from '../wire/index.js';
+import { MAX_ERROR_CHARS } from './limits.js';
 import { isCallbackName } from './session/ids.js';
+import { isThenable } from './session/incoming-calls.js';
 import type { Answer, IncomingCall, SessionOptions } from './session/types.js';
 
 /** What a granted function is told about the call it answers: as any tool, plus the streams and calls of its session. */
@@ -53,8 +56,8 @@ function runTool(namespace: string, tool: Tool, call: IncomingCall): Answer | Pr
   if (tool.input !== undefined || tool.output !== undefined) return runChecked(namespace, tool, call);
   try {
     const returned = tool.execute(call.params, contextOf(namespace, tool, call));
-    if (!(returned instanceof Promise)) return { ok: true, result: returned };
-    return returned.then(
+    if (!isThenable(returned)) return { ok: true, result: returned };
+    return Promise.resolve(returned).then(
       (result: unknown) => ({ ok: true, result }),
       (error: unknown) => failure(error, tool),
     );
@@ -67,8 +70,7 @@ async function runChecked(namespace: string, tool: Tool, call: IncomingCall): Pr
   let input: unknown = call.params;
   if (tool.input !== undefined) {
     const accepted = await tool.input.validate(input);
-    if (!accepted.ok)
-      return { ok: false, error: `${tool.originalName} refused its input: ${formatIssues('params', accepted.issues)}` };
+    if (!accepted.ok) return unfit(`${tool.originalName} refused its input`, formatIssues('params', accepted.issues));
     input = accepted.value;
   }
   // Validation may have taken a while: a call that nobody waits for any more has no effects.
@@ -82,10 +84,13 @@ async function runChecked(namespace: string, tool: Tool, call: IncomingCall): Pr
   if (tool.output === undefined) return { ok: true, result };
   const fitted = await tool.output.validate(result);
   if (fitted.ok) return { ok: true, result: fitted.value };
-  return {
-    ok: false,
-    error: `${tool.originalName} returned a value that does not fit its output schema: ${formatIssues('result', fitted.issues)}`,
-  };
+  const what = `${tool.originalName} returned a value that does not fit its output schema`;
+  return unfit(what, formatIssues('result', fitted.issues));
+}
+
+/** The issues quote what the peer sent, as long and as strange as that is. */
+function unfit(what: string, issues: string): Answer {
+  return { ok: false, error: `${what}: ${printable(issues, MAX_ERROR_CHARS)}` };
 }
 
 function contextOf(namespace: string, tool: Tool, call: IncomingCall): DuplexContext {

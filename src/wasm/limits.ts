@@ -32,6 +32,8 @@ export interface WasmLimits {
   readonly backlogBytes: number;
   /** Calls of the guest to the host that may run at once. Beyond it the pipe is not read. */
   readonly concurrentCallbacks: number;
+  /** What the parameters of those calls may cost together. Beyond it the pipe is not read, unless it is one call alone. */
+  readonly callbackBytes: number;
   /** The end of standard error that errors carry. */
   readonly stderrBytes: number;
   /** How long a guest may take to leave after its input has ended. */
@@ -56,6 +58,7 @@ export const DEFAULT_LIMITS: WasmLimits = {
   discardBytes: 16 * MIB,
   backlogBytes: 16 * MIB,
   concurrentCallbacks: 1_024,
+  callbackBytes: 64 * MIB,
   stderrBytes: 8 * 1024,
   disposeGraceMs: 1_000,
 };
@@ -78,6 +81,9 @@ export const MAX_ERROR_CHARS = 2_000;
 /** How many ended calls of the guest are remembered, to notice an id that is used again. At least half as many are. */
 export const REMEMBERED_IDS = 8_192;
 
+/** How many streams are remembered that nobody reads any more and that the guest has not ended. */
+export const REMEMBERED_DROPPED_STREAMS = 1_024;
+
 /** What a container costs beyond its bytes on the wire: an empty map is one byte there and 56 in the heap. */
 export const CONTAINER_COST_BYTES = 64;
 
@@ -99,7 +105,7 @@ export const REFILL_DELAY_MS = 20;
 /** How long a guest whose output has ended may take to exit by itself, so that its exit code is known. */
 export const EXIT_GRACE_MS = 500;
 
-/** How often unread input and idle streams are looked at. */
+/** How often a guest that is to be replaced is asked whether it has finished. */
 export const WATCH_INTERVAL_MS = 250;
 
 /** Linear memory of a 32-bit module at most: what a room has place for. The limit of each guest narrows it. */

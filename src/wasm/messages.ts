@@ -73,14 +73,13 @@ export type MessageCheck =
 
 /** Checks that a decoded value is a message. Extra fields are left alone; they mean nothing. */
 export function checkMessage(value: WireValue): MessageCheck {
-  if (!isMap(value)) return bad('the payload is not a map');
+  if (!isMap(value)) return { ok: false, problem: 'the payload is not a map' };
   if (isMessage(value)) return { ok: true, message: value };
-  return bad(problemOf(value) ?? 'it is not a message');
+  return { ok: false, problem: problemOf(value) ?? '' };
 }
 
 /** Takes a decoded value for a message, or throws WASM_MESSAGE_INVALID with the reason. */
 export function readMessage(value: WireValue): Message {
-  if (isMap(value) && isMessage(value)) return value;
   const checked = checkMessage(value);
   if (checked.ok) return checked.message;
   throw new SallyportError('WASM_MESSAGE_INVALID', `a message does not fit the protocol: ${checked.problem}`);
@@ -137,10 +136,6 @@ function kindOf(value: WireValue | undefined): string {
   if (value instanceof Uint8Array) return 'binary';
   if (typeof value === 'number') return `the number ${value}`;
   return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
-}
-
-function bad(problem: string): MessageCheck {
-  return { ok: false, problem };
 }
 
 // Keys go out in the order that the published client uses, so that equal messages are equal bytes.

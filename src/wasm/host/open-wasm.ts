@@ -18,7 +18,9 @@ import { loadModule } from '../module/load.js';
 import { builtInRuntime } from '../runtime/built-in.js';
 import { externalRuntime } from '../runtime/external.js';
 import type { RuntimeReport, WasmRuntime } from '../runtime/runtime.js';
+import { refuseSinks } from '../session/sink.js';
 import type { WasmEvent } from './events.js';
+import type { GuestInstance } from './guest-instance.js';
 import { GuestPool } from './guest-pool.js';
 import { wasmRoomPolicy } from './room.js';
 
@@ -153,7 +155,10 @@ class GuestCaller {
   call(name: string, params: unknown, { signal, timeoutMs = this.#timeoutMs }: CallOptions = {}): Promise<unknown> {
     const limits = signal === undefined ? { timeoutMs } : { timeoutMs, signal };
     const schema = this.#schema(name);
-    if (schema instanceof SallyportError) return Promise.reject(schema);
+    if (schema instanceof SallyportError) {
+      refuseSinks(params, schema);
+      return Promise.reject(schema);
+    }
     if (schema?.input === undefined && schema?.output === undefined) {
       const guest = this.#pool.ready();
       if (guest !== undefined) return guest.call(name, params, limits);
@@ -163,9 +168,11 @@ class GuestCaller {
 
   async notify(name: string, params: unknown): Promise<void> {
     const schema = this.#schema(name);
-    if (schema instanceof SallyportError) throw schema;
-    const checked = schema === undefined ? params : await checkParams(schema, params);
-    const guest = this.#pool.ready() ?? (await this.#pool.acquire());
+    if (schema instanceof SallyportError) {
+      refuseSinks(params, schema);
+      throw schema;
+    }
+    const { guest, checked } = await this.#prepare(params, schema);
     guest.notify(name, checked);
   }
 
@@ -175,10 +182,23 @@ class GuestCaller {
     limits: { readonly timeoutMs: number; readonly signal?: AbortSignal },
     schema: Tool | undefined,
   ): Promise<unknown> {
-    const checked = schema === undefined ? params : await checkParams(schema, params);
-    const guest = this.#pool.ready() ?? (await this.#pool.acquire());
+    const { guest, checked } = await this.#prepare(params, schema);
     const result = await guest.call(name, checked, limits);
     return schema === undefined ? result : checkResult(schema, result);
+  }
+
+  /** Finds a guest for what fits. When there is none, or it does not fit, whoever reads a sink in it must not wait for ever. */
+  async #prepare(
+    params: unknown,
+    schema: Tool | undefined,
+  ): Promise<{ readonly guest: GuestInstance; readonly checked: unknown }> {
+    try {
+      const checked = schema === undefined ? params : await checkParams(schema, params);
+      return { checked, guest: this.#pool.ready() ?? (await this.#pool.acquire()) };
+    } catch (error) {
+      refuseSinks(params, error);
+      throw error;
+    }
   }
 
   #schema(name: string): Tool | undefined | SallyportError {

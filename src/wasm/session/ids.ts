@@ -1,4 +1,3 @@
-import type { WireValue } from '../../wire/index.js';
 import { MAX_ID_CHARS } from '../limits.js';
 
 /**
@@ -27,7 +26,7 @@ export class IdCounter {
 }
 
 /** Tells whether this can be the id of a stream: it comes out of parameters, where the peer may have put anything at all, or nothing. */
-export function isStreamId(id: unknown): boolean {
+export function isStreamId(id: unknown): id is string {
   return typeof id === 'string' && id.length > 0 && id.length <= MAX_ID_CHARS;
 }
 
@@ -36,11 +35,4 @@ const CALLBACK_ID = /^cb_(0|[1-9]\d{0,15})$/;
 /** Tells whether a name could be taken for a callback of a call. */
 export function isCallbackName(name: string): boolean {
   return CALLBACK_ID.test(name);
-}
-
-/** Tells whether a string occurs as a value in params: that is how a caller announces the id of a stream. */
-export function mentions(value: WireValue | undefined, id: string): boolean {
-  if (typeof value === 'string') return value === id;
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return false;
-  return Object.values(value).some((item) => mentions(item, id));
 }

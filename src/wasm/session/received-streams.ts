@@ -1,13 +1,20 @@
 import { SallyportError } from '../../errors/index.js';
 import { Gate, printable, type WireValue } from '../../wire/index.js';
-import { CONTAINER_COST_BYTES, MAX_ERROR_CHARS, type WasmLimits } from '../limits.js';
+import { MAX_ERROR_CHARS, REMEMBERED_DROPPED_STREAMS, type WasmLimits } from '../limits.js';
+import { heapCost } from './heap-cost.js';
 import type { QueueOwner, StreamQueue } from './stream-queue.js';
 
-/** The streams that a peer sends, by id: routing, the common budget, and who is idle. */
+/**
+ * The streams that a peer sends, by id: routing, the common budget, and who is idle.
+ *
+ *     open ──the peer ends it──▶ forgotten
+ *       └────drop(): nobody is going to read it──▶ dropped: what comes is thrown away ──the peer ends it──▶ forgotten
+ */
 export class ReceivedStreams implements QueueOwner {
   readonly #limits: WasmLimits;
   readonly #now: () => number;
   readonly #open = new Map<string, StreamQueue>();
+  readonly #dropped = new Map<string, StreamQueue>();
   #buffered = 0;
   readonly #space = new Gate();
   #heldSince: number | undefined;
@@ -17,22 +24,24 @@ export class ReceivedStreams implements QueueOwner {
     this.#now = now;
   }
 
+  /** How many are open. */
   get size(): number {
     return this.#open.size;
   }
 
-  has(id: string): boolean {
-    return this.#open.has(id);
+  /** Finds where a message of the peer goes. */
+  get(id: string): StreamQueue | undefined {
+    return this.#open.get(id) ?? this.#dropped.get(id);
   }
 
-  get(id: string): StreamQueue | undefined {
+  /** Finds a stream that is open. */
+  live(id: string): StreamQueue | undefined {
     return this.#open.get(id);
   }
 
   /** Expects chunks with this id from now on. */
   open(id: string, queue: StreamQueue): void {
-    queue.owner = this;
-    queue.touchedAt = this.#now();
+    queue.open(this, this.#now());
     this.#open.set(id, queue);
   }
 
@@ -41,9 +50,25 @@ export class ReceivedStreams implements QueueOwner {
     this.#open.delete(id);
   }
 
-  /** Takes a chunk of an open stream. Returns a promise while too much waits: nothing more may be read until it resolves. */
+  /**
+   * Says that nobody is going to read what comes. The peer cannot be told, so that it may come, or nothing, for as long as
+   * it likes: the stream counts no more as one that is under way.
+   */
+  drop(id: string): void {
+    const queue = this.#open.get(id);
+    if (queue === undefined) return;
+    this.#open.delete(id);
+    this.#dropped.set(id, queue);
+    if (this.#dropped.size <= REMEMBERED_DROPPED_STREAMS) return;
+    for (const oldest of this.#dropped.keys()) {
+      this.#dropped.delete(oldest);
+      return;
+    }
+  }
+
+  /** Takes a chunk of a stream. Returns a promise while too much waits: nothing more may be read until it resolves. */
   chunk(id: string, queue: StreamQueue, chunk: WireValue, bytes: number): void | Promise<void> {
-    const cost = bytes + overhead(chunk);
+    const cost = heapCost(chunk, bytes);
     queue.touchedAt = this.#now();
     const fate = queue.push(chunk, cost);
     if (fate === 'discarded' && queue.discarded > this.#limits.discardBytes) {
@@ -57,15 +82,15 @@ export class ReceivedStreams implements QueueOwner {
     return this.#space.wait();
   }
 
-  end(id: string): void {
-    this.#open.get(id)?.end();
-    this.#open.delete(id);
+  end(id: string, queue: StreamQueue): void {
+    queue.end();
+    this.#close(id);
   }
 
-  error(id: string, error: string): void {
+  error(id: string, queue: StreamQueue, error: string): void {
     const text = printable(error, MAX_ERROR_CHARS);
-    this.#open.get(id)?.fail(new SallyportError('WASM_STREAM_FAILED', text, { stream: id }));
-    this.#open.delete(id);
+    queue.fail(new SallyportError('WASM_STREAM_FAILED', text, { stream: id }));
+    this.#close(id);
   }
 
   released(cost: number): void {
@@ -82,6 +107,7 @@ export class ReceivedStreams implements QueueOwner {
   closeAll(errorFor: (id: string) => Error): void {
     for (const [id, queue] of this.#open) queue.fail(errorFor(id));
     this.#open.clear();
+    this.#dropped.clear();
     this.#heldSince = undefined;
     this.#space.open();
   }
@@ -104,6 +130,10 @@ export class ReceivedStreams implements QueueOwner {
     return undefined;
   }
 
+  #close(id: string): void {
+    if (!this.#open.delete(id)) this.#dropped.delete(id);
+  }
+
   #fullest(): string | undefined {
     let most: string | undefined;
     let count = 0;
@@ -114,13 +144,4 @@ export class ReceivedStreams implements QueueOwner {
     }
     return most;
   }
-}
-
-/** What a chunk costs in the heap beyond its bytes. */
-function overhead(value: WireValue): number {
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return CONTAINER_COST_BYTES;
-  let cost = CONTAINER_COST_BYTES;
-  if (Array.isArray(value)) for (const item of value) cost += 8 + (typeof item === 'object' ? overhead(item) : 0);
-  else for (const key in value) cost += 8 + (typeof value[key] === 'object' ? overhead(value[key] ?? null) : 0);
-  return cost;
 }

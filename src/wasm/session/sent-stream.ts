@@ -1,5 +1,4 @@
 import { messageOfThrown } from '../../capabilities/index.js';
-import { isSallyportError } from '../../errors/index.js';
 import { type OutgoingMessage, streamChunk, streamEnd, streamError } from '../messages.js';
 
 /** How a stream reaches the peer. */
@@ -7,6 +6,8 @@ export interface StreamPort {
   send(message: OutgoingMessage): void | Promise<void>;
   now(): number;
 }
+
+const FAILED = 'the stream failed';
 
 /**
  * Carries an async iterable to the peer, as fast as the peer takes it.
@@ -19,51 +20,63 @@ export class SentStream {
   /** Since when the peer has not taken a chunk; undefined while it does. */
   blockedSince: number | undefined;
   readonly #id: string;
-  readonly #iterator: AsyncIterator<unknown>;
   readonly #port: StreamPort;
+  #iterator: AsyncIterator<unknown> | undefined;
   #stopped = false;
-  #release: (() => void) | undefined;
+  #finish!: () => void;
 
   constructor(id: string, iterable: AsyncIterable<unknown>, port: StreamPort) {
     this.#id = id;
-    this.#iterator = iterable[Symbol.asyncIterator]();
     this.#port = port;
-    this.finished = this.#run();
+    this.finished = new Promise((resolve) => {
+      this.#finish = resolve;
+    });
+    void this.#run(iterable);
   }
 
   /** Ends it from this side, with a StreamError if a reason is given. The source is told to stop, and not waited for. */
   stop(reason?: string): void {
     if (this.#stopped) return;
-    this.#stopped = true;
     if (reason !== undefined) this.#say(streamError(this.#id, reason));
-    this.#release?.();
+    this.#end();
     this.#close();
   }
 
-  async #run(): Promise<void> {
-    const stopped = new Promise<undefined>((resolve) => {
-      this.#release = () => resolve(undefined);
-    });
+  async #run(iterable: AsyncIterable<unknown>): Promise<void> {
     try {
+      this.#iterator = iterable[Symbol.asyncIterator]();
       while (!this.#stopped) {
-        const step = await Promise.race([this.#iterator.next(), stopped]);
-        if (this.#stopped || step === undefined) return;
-        if (step.done === true) break;
-        const pending = this.#port.send(streamChunk(this.#id, step.value));
+        const step = await this.#iterator.next();
+        if (this.#stopped) return;
+        if (step.done === true) {
+          this.#say(streamEnd(this.#id));
+          break;
+        }
+        const pending = this.#send(step.value);
         if (pending === undefined) continue;
         this.blockedSince = this.#port.now();
-        await Promise.race([pending, stopped]);
+        await pending;
         this.blockedSince = undefined;
       }
-      if (!this.#stopped) this.#say(streamEnd(this.#id));
     } catch (error) {
-      if (this.#stopped) return;
-      this.#say(streamError(this.#id, messageOfThrown(error, 'the stream failed')));
-      // The source may still run when it was a chunk that could not be sent.
-      if (isSallyportError(error)) this.#close();
+      if (!this.#stopped) this.#say(streamError(this.#id, messageOfThrown(error, FAILED)));
     } finally {
-      this.#stopped = true;
+      this.#end();
     }
+  }
+
+  /** Sends one chunk. One that cannot be sent ends the stream, and the source with it. */
+  #send(chunk: unknown): void | Promise<void> {
+    try {
+      return this.#port.send(streamChunk(this.#id, chunk));
+    } catch (error) {
+      this.stop(messageOfThrown(error, FAILED));
+    }
+  }
+
+  #end(): void {
+    this.#stopped = true;
+    this.#finish();
   }
 
   #say(message: OutgoingMessage): void {
@@ -76,6 +89,10 @@ export class SentStream {
 
   #close(): void {
     // A generator that is suspended in a promise of its own returns only when that settles.
-    Promise.resolve(this.#iterator.return?.()).catch(() => {});
+    try {
+      Promise.resolve(this.#iterator?.return?.()).catch(() => {});
+    } catch {
+      // A source that cannot be told to stop is not asked for more either.
+    }
   }
 }

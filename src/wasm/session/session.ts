@@ -2,14 +2,16 @@ import { SallyportError } from '../../errors/index.js';
 import { printable, type WireValue } from '../../wire/index.js';
 import { MAX_ERROR_CHARS } from '../limits.js';
 import { type FunctionCall, functionCall, MESSAGE_TYPE, type Message, notification } from '../messages.js';
+import { AnnouncedStreams } from './announced-streams.js';
 import { Callbacks } from './callbacks.js';
 import { extractSpecials, isFlat, type Specials } from './extract.js';
 import { aborted, noStreamId, sendFailure, streamRefused, unknownId } from './failures.js';
-import { IdCounter, isStreamId, mentions } from './ids.js';
+import { IdCounter, isStreamId } from './ids.js';
 import { IncomingCalls } from './incoming-calls.js';
 import { OutgoingCall, OutgoingCalls } from './outgoing-calls.js';
 import { ReceivedStreams } from './received-streams.js';
 import { SentStreams } from './sent-streams.js';
+import { refuseSinks } from './sink.js';
 import { StreamQueue } from './stream-queue.js';
 import type { CallLimits, IncomingCall, SessionOptions, SessionPort } from './types.js';
 
@@ -43,8 +45,9 @@ export class DuplexSession {
     const { port, limits } = options;
     this.#options = options;
     this.#port = port;
-    this.#incoming = new IncomingCalls(options, this.#callbacks, (message) => this.#present(message));
     this.#received = new ReceivedStreams(limits, () => port.now());
+    const announced = new AnnouncedStreams(this.#received);
+    this.#incoming = new IncomingCalls(options, this.#callbacks, announced, (message) => this.#present(message));
     this.#sent = new SentStreams(port, limits);
   }
 
@@ -53,15 +56,10 @@ export class DuplexSession {
     return this.#calls.size + this.#incoming.size + this.#received.size + this.#sent.size;
   }
 
-  /** How many calls wait for an answer. */
-  get pendingCalls(): number {
-    return this.#calls.size;
-  }
-
   /** Calls a function of the peer. */
   call(functionName: string, params: unknown, limits: CallLimits = {}): Promise<WireValue | undefined> {
-    if (this.#ended !== undefined) return Promise.reject(this.#ended(functionName));
-    if (limits.signal?.aborted === true) return Promise.reject(aborted(functionName));
+    if (this.#ended !== undefined) return refuse(params, this.#ended(functionName));
+    if (limits.signal?.aborted === true) return refuse(params, aborted(functionName));
     return new Promise((resolve, reject) => {
       const { timeoutMs = Number.POSITIVE_INFINITY, signal } = limits;
       const deadline = this.#port.now() + timeoutMs;
@@ -70,8 +68,7 @@ export class DuplexSession {
         const wire = isFlat(params) ? params : this.#open(params, call);
         void this.#port.send(functionCall(call.id, functionName, wire));
       } catch (error) {
-        this.#undo(call);
-        reject(sendFailure(error, functionName));
+        reject(this.#undo(call, params, sendFailure(error, functionName)));
         return;
       }
       this.#calls.add(call);
@@ -83,7 +80,11 @@ export class DuplexSession {
 
   /** Calls a function of the peer without an answer. Throws when it cannot be sent. */
   notify(functionName: string, params: unknown): void {
-    if (this.#ended !== undefined) throw this.#ended(functionName);
+    if (this.#ended !== undefined) {
+      const error = this.#ended(functionName);
+      refuseSinks(params, error);
+      throw error;
+    }
     const opened: Opened = { callbacks: undefined, received: undefined, sent: undefined };
     try {
       const wire = this.#open(params, opened);
@@ -95,8 +96,7 @@ export class DuplexSession {
       }
       void this.#port.send(notification(this.#calls.issue(), functionName, wire));
     } catch (error) {
-      this.#undo(opened);
-      throw sendFailure(error, functionName);
+      throw this.#undo(opened, params, sendFailure(error, functionName));
     }
     if (opened.sent !== undefined) this.#startAll(opened.sent);
   }
@@ -106,7 +106,7 @@ export class DuplexSession {
     if (this.#ended !== undefined) return;
     switch (message.type) {
       case MESSAGE_TYPE.FunctionCall:
-        return this.#called(message);
+        return this.#called(message, bytes);
       case MESSAGE_TYPE.FunctionResponse:
         this.#settle(message.id, 'FunctionResponse').resolve(message.result);
         return;
@@ -114,17 +114,23 @@ export class DuplexSession {
         this.#failed(message.id, message.error);
         return;
       case MESSAGE_TYPE.StreamChunk: {
-        const queue = this.#received.get(message.id) ?? this.#unclaimed(message.id, 'StreamChunk');
+        const queue = this.#queueOf(message.id, 'StreamChunk');
         return queue === undefined ? undefined : this.#received.chunk(message.id, queue, message.chunk, bytes);
       }
-      case MESSAGE_TYPE.StreamEnd:
-        if (this.#received.has(message.id) || this.#unclaimed(message.id, 'StreamEnd')) this.#received.end(message.id);
+      case MESSAGE_TYPE.StreamEnd: {
+        const queue = this.#queueOf(message.id, 'StreamEnd');
+        if (queue === undefined) return;
+        this.#received.end(message.id, queue);
+        this.#incoming.streamEnded(message.id);
         return;
-      case MESSAGE_TYPE.StreamError:
-        if (this.#received.has(message.id) || this.#unclaimed(message.id, 'StreamError')) {
-          this.#received.error(message.id, message.error);
-        }
+      }
+      case MESSAGE_TYPE.StreamError: {
+        const queue = this.#queueOf(message.id, 'StreamError');
+        if (queue === undefined) return;
+        this.#received.error(message.id, queue, message.error);
+        this.#incoming.streamEnded(message.id);
         return;
+      }
     }
   }
 
@@ -185,10 +191,15 @@ export class DuplexSession {
     return extractSpecials(params, specials);
   }
 
-  /** Forgets what was opened for a message that never left. */
-  #undo({ callbacks, received }: Opened): void {
+  /** Forgets what was opened for a message that never left, and tells whoever waits for it. Returns the error. */
+  #undo({ callbacks, received }: Opened, params: unknown, error: unknown): unknown {
     if (callbacks !== undefined) this.#callbacks.close(callbacks);
-    for (const { id } of received ?? []) this.#received.forget(id);
+    for (const { id, queue } of received ?? []) {
+      this.#received.forget(id);
+      queue.refuse(error instanceof Error ? error : new Error(String(error)));
+    }
+    refuseSinks(params, error);
+    return error;
   }
 
   /** The peer must hear of a stream before it hears from it, so this comes after the message that announces it. */
@@ -232,33 +243,35 @@ export class DuplexSession {
     call.callbacks = undefined;
   }
 
-  /** Whoever failed or gave up does not go on with the streams of the call: what comes is thrown away. */
+  /**
+   * Whoever failed or gave up does not go on with the streams of the call: what waits is still handed out, what comes is
+   * thrown away.
+   */
   #dropStreams(call: OutgoingCall, error: Error, reason: string): void {
     for (const { id } of call.sent ?? []) this.#sent.stop(id, reason);
-    for (const { queue } of call.received ?? []) {
+    for (const { id, queue } of call.received ?? []) {
       queue.fail(error);
-      if (queue.waiting === 0) queue.abandon();
+      this.#received.drop(id);
     }
   }
 
-  #called(message: FunctionCall): void | Promise<void> {
-    const wait = this.#incoming.take(message);
+  #called(message: FunctionCall, bytes: number): void | Promise<void> {
+    const wait = this.#incoming.take(message, bytes);
     if (wait !== undefined) this.#wakeSoon();
     return wait;
   }
 
-  /** Finds the call that announced a stream nobody has claimed yet, and keeps its chunks until somebody does. */
-  #unclaimed(id: string, kind: string): StreamQueue | undefined {
-    if (this.#incoming.announced(id)) return this.#keep(id);
+  /** Finds where a message of a stream goes. Nothing means that it is to be ignored. */
+  #queueOf(id: string, kind: string): StreamQueue | undefined {
+    const open = this.#received.get(id);
+    if (open !== undefined) return open;
+    const arrived = this.#incoming.streamArrived(id);
+    if (arrived instanceof StreamQueue) {
+      this.#wakeSoon();
+      return arrived;
+    }
     if (this.#options.onForbidden === 'error') return undefined;
-    throw unknownId(kind, id, this.#receivedIds.issued(id) ? 'ended already' : 'never issued');
-  }
-
-  #keep(id: string): StreamQueue {
-    const queue = new StreamQueue();
-    this.#received.open(id, queue);
-    this.#wakeSoon();
-    return queue;
+    throw unknownId(kind, id, this.#receivedIds.issued(id) ? 'ended already' : arrived);
   }
 
   #present(message: FunctionCall): IncomingCall {
@@ -276,10 +289,10 @@ export class DuplexSession {
 
   #claim(message: FunctionCall, id: string): AsyncIterable<WireValue> {
     if (!isStreamId(id)) throw noStreamId(id);
-    const known = this.#received.get(id);
-    if (known !== undefined) return known;
-    if (!this.#incoming.isRunning(message) || !mentions(message.params, id)) throw streamRefused(id, 'absent');
-    return this.#keep(id);
+    const queue = this.#incoming.claim(message, id) ?? this.#received.live(id);
+    if (queue === undefined) throw streamRefused(id, 'absent');
+    this.#wakeSoon();
+    return queue;
   }
 
   #sendTo(id: string, chunks: AsyncIterable<unknown>): Promise<void> {
@@ -305,4 +318,9 @@ export class DuplexSession {
     this.#wakeAt = at;
     this.#port.wake(at);
   }
+}
+
+function refuse(params: unknown, error: Error): Promise<never> {
+  refuseSinks(params, error);
+  return Promise.reject(error);
 }

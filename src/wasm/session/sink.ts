@@ -1,7 +1,8 @@
 import { Writable } from 'node:stream';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { SallyportError } from '../../errors/index.js';
-import type { WireValue } from '../../wire/index.js';
+import { DEPTH_CEILING, printable, type WireValue } from '../../wire/index.js';
+import { MAX_ERROR_CHARS } from '../limits.js';
 import { StreamQueue } from './stream-queue.js';
 
 /** A place in `params` where the peer may stream to. Iterate it, during the call or after it: nothing is lost. */
@@ -34,10 +35,8 @@ async function* checked(queue: StreamQueue, schema: StandardSchemaV1): AsyncGene
     const result = await schema['~standard'].validate(chunk);
     if (result.issues !== undefined) {
       const [issue] = result.issues;
-      throw new SallyportError(
-        'WASM_RESULT_INVALID',
-        `a chunk does not fit its schema: ${issue?.message ?? 'no reason given'}`,
-      );
+      const reason = printable(issue?.message ?? 'no reason given', MAX_ERROR_CHARS);
+      throw new SallyportError('WASM_RESULT_INVALID', `a chunk does not fit its schema: ${reason}`);
     }
     yield result.value;
   }
@@ -46,18 +45,44 @@ async function* checked(queue: StreamQueue, schema: StandardSchemaV1): AsyncGene
 /** Finds the queue that feeds a sink of any kind, or nothing when the value is no sink. */
 export function queueForSink(value: object): StreamQueue | undefined {
   if (SINK in value && value[SINK] instanceof StreamQueue) return value[SINK];
-  if (value instanceof WritableStream) return pumped(webWriter(value.getWriter()));
+  if (value instanceof WritableStream) {
+    const writer = value.getWriter();
+    return pumped(webWriter(writer), () => writer.releaseLock());
+  }
   if (value instanceof Writable) return pumped(nodeWriter(value));
   if (isChunkWriter(value)) return pumped(value);
   return undefined;
 }
 
-function isChunkWriter(value: object): value is ChunkWriter {
+/** Tells whether this takes chunks and an end. */
+export function isChunkWriter(value: object): value is ChunkWriter {
   return 'write' in value && typeof value.write === 'function' && 'end' in value && typeof value.end === 'function';
 }
 
-function pumped(writer: ChunkWriter): StreamQueue {
+/**
+ * Tells the sinks in the parameters of a call that was never sent, so that nobody waits for them. They can be given to
+ * another call. Those of a call that runs are left alone, and so are other kinds of sinks, which nobody has touched.
+ */
+export function refuseSinks(params: unknown, error: unknown): void {
+  const reason = error instanceof Error ? error : new Error(String(error));
+  const seen = new Set<object>();
+  const visit = (value: unknown, depth: number): void => {
+    if (typeof value !== 'object' || value === null || depth > DEPTH_CEILING || seen.has(value)) return;
+    seen.add(value);
+    if (SINK in value && value[SINK] instanceof StreamQueue) {
+      if (value[SINK].owner === undefined) value[SINK].refuse(reason);
+      return;
+    }
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null && !Array.isArray(value)) return;
+    for (const property of Object.values(Object.getOwnPropertyDescriptors(value))) visit(property.value, depth + 1);
+  };
+  visit(params, 0);
+}
+
+function pumped(writer: ChunkWriter, release?: () => void): StreamQueue {
   const queue = new StreamQueue();
+  queue.release = release;
   void pump(queue, writer);
   return queue;
 }
@@ -68,6 +93,8 @@ async function pump(queue: StreamQueue, writer: ChunkWriter): Promise<void> {
     for (;;) {
       const step = await queue.next().catch((error: unknown) => ({ error }));
       if ('error' in step) {
+        // A stream that never began leaves its writer as it is.
+        if (queue.owner === undefined) return;
         await writer.error?.(step.error instanceof Error ? step.error : new Error(String(step.error)));
         return;
       }

@@ -14,15 +14,18 @@ interface Waiter {
 /**
  * The chunks of one received stream, from the peer to one consumer, in order.
  *
- *     open ──end()──▶ ended    what waits is still handed out
- *       ├────fail()─▶ failed   what waits is still handed out, then the error, once
- *       └────consumer stops──▶ abandoned: what waits and what comes is thrown away
+ *     new ──open()──▶ open ──end()──▶ ended    what waits is still handed out
+ *      ▲               ├────fail()────▶ failed   what waits is still handed out, then the error, once; what comes is thrown away
+ *      │               ├────consumer stops──▶ abandoned: what waits and what comes is thrown away
+ *      └───refuse()────┘   the consumer hears the error, once; another call can open it again
  *
  * It holds whatever it is given: its owner counts, and stops reading when it is too much.
  */
 export class StreamQueue implements AsyncIterableIterator<WireValue, undefined> {
   owner: QueueOwner | undefined;
-  /** When the last chunk came or left, on the clock of the owner. */
+  /** Lets go of what is behind the consumer, when the stream was refused. */
+  release: (() => void) | undefined;
+  /** Since when the peer is silent while it could send, on the clock of the owner. */
   touchedAt = 0;
   /** What was thrown away since the consumer stopped. */
   discarded = 0;
@@ -33,10 +36,6 @@ export class StreamQueue implements AsyncIterableIterator<WireValue, undefined> 
   #closed: { readonly error: Error | undefined } | undefined;
   #abandoned = false;
 
-  get abandoned(): boolean {
-    return this.#abandoned;
-  }
-
   /** How many chunks wait for the consumer. */
   get waiting(): number {
     return this.#chunks.length - this.#head;
@@ -44,7 +43,7 @@ export class StreamQueue implements AsyncIterableIterator<WireValue, undefined> 
 
   /** Takes one chunk. Says whether it has to be kept: a consumer that waits for it takes it at once. */
   push(chunk: WireValue, cost: number): 'kept' | 'taken' | 'discarded' {
-    if (this.#abandoned) {
+    if (this.#abandoned || this.#closed !== undefined) {
       this.discarded += cost;
       return 'discarded';
     }
@@ -56,6 +55,20 @@ export class StreamQueue implements AsyncIterableIterator<WireValue, undefined> 
     this.#chunks.push(chunk);
     this.#costs.push(cost);
     return 'kept';
+  }
+
+  /** Begins: from now on the owner may push. */
+  open(owner: QueueOwner, now: number): void {
+    this.owner = owner;
+    this.touchedAt = now;
+    this.#closed = undefined;
+  }
+
+  /** Says that the stream never began: the message that would have announced it was not sent. */
+  refuse(error: Error): void {
+    this.owner = undefined;
+    this.#close(error);
+    this.release?.();
   }
 
   end(): void {

@@ -24,7 +24,7 @@ export interface IncomingCall {
   readonly signal: AbortSignal;
   /** The chunks of a stream whose id came in `params`. */
   receive(id: string): AsyncIterable<WireValue>;
-  /** Streams to an id that came in `params`; resolves when all was sent. */
+  /** Streams to an id that came in `params`; resolves when all was sent, or when it was given up. */
   send(id: string, chunks: AsyncIterable<unknown>): Promise<void>;
   /** Calls a function of the peer: one it grants, or a callback whose id came in `params`. */
   call(functionName: string, params?: unknown): Promise<WireValue | undefined>;
