@@ -1,5 +1,5 @@
 import { isSallyportError } from '../errors/index.js';
-import type { CloseReason, Transport } from '../wire/index.js';
+import { type CloseReason, EncodedJson, type Transport } from '../wire/index.js';
 import { encodeOutput, notificationOf } from './encode-event.js';
 import type { SessionEvent, SessionSink } from './events.js';
 import type { ExecHandler } from './handler.js';
@@ -48,7 +48,7 @@ export class Connection implements SessionSink, ServedConnection {
       handler,
       principal: options.principal ?? '',
       port: {
-        send: (message) => void this.#send(message, 0),
+        send: (message) => this.#answer(message),
         opened: (session) => {
           this.#session = session;
           options.onSession?.(session);
@@ -71,24 +71,32 @@ export class Connection implements SessionSink, ServedConnection {
     const dialect = this.#session?.dialect ?? 'later';
     const encoded = event.type === 'output' && this.#transport.carriesJson === true;
     const message = encoded ? encodeOutput(event, dialect) : notificationOf(event, dialect);
-    const size = 'bytes' in event ? event.bytes.length : 0;
-    this.#send(message, size);
+    this.#send(message);
     return this.#full ? 'wait' : 'more';
   }
 
-  #send(message: unknown, size: number): void {
+  #answer(message: unknown): void | Promise<void> {
+    const flushed = this.#send(message);
+    if (this.#full) this.#session?.hold();
+    return flushed;
+  }
+
+  /** Sends a message, and counts its size if it has to wait. */
+  #send(message: unknown): void | Promise<void> {
     let flushed: void | Promise<void>;
     try {
       flushed = this.#transport.send(message);
     } catch (error) {
       // A client that asks and asks but never reads.
-      if (isSallyportError(error, 'WIRE_BACKLOG')) this.#fail(error.message);
-      return;
+      if (isSallyportError(error, 'WIRE_BACKLOG')) return this.#fail(error.message);
+      if (isSallyportError(error, 'WIRE_CLOSED')) return;
+      throw error;
     }
     if (flushed === undefined) return;
     if (this.#unsent === 0) void flushed.then(this.#onFlushed, this.#onFlushed);
-    this.#unsent += Math.max(size, 1);
+    this.#unsent += sizeOf(message);
     if (this.#unsent >= this.#handler.limits.sendWindowBytes) this.#full = true;
+    return flushed;
   }
 
   readonly #onFlushed = (): void => {
@@ -110,3 +118,16 @@ export class Connection implements SessionSink, ServedConnection {
     if (this.#session !== undefined) await this.#handler.sessions.leave(this.#session);
   }
 }
+
+/** About how long a message is as JSON: names and numbers of objects count for little beside the texts in them. */
+function sizeOf(value: unknown): number {
+  if (value instanceof EncodedJson) return value.line.length;
+  if (typeof value === 'string') return value.length;
+  let size = VALUE_BYTES;
+  if (typeof value !== 'object' || value === null) return size;
+  for (const item of Object.values(value)) size += VALUE_BYTES + sizeOf(item);
+  return size;
+}
+
+/** What a value takes besides its text: its name, quotes and a comma. */
+const VALUE_BYTES = 16;

@@ -203,6 +203,8 @@ export class HttpRequests {
       for (const [name, values] of groupHeaders(headers)) outgoing.setHeader(name, values);
       outgoing.once('response', resolve);
       outgoing.on('error', reject);
+      // A server that changes the protocol gives no response and no error: all there is then is the end.
+      outgoing.once('close', () => reject(new Error('the connection ended without a response')));
       if (body === undefined || body.length === 0) outgoing.end();
       else outgoing.end(body);
     });

@@ -16,6 +16,8 @@ export interface ProcessLimits {
   readonly retainedBytes: number;
   /** Pieces of output that are kept per process. */
   readonly retainedChunks: number;
+  /** Arguments of a process that are kept for `process/list`, in bytes. */
+  readonly listedArgvBytes: number;
   /** Output that is kept for all closed processes of a session together, in bytes. */
   readonly retainedClosedBytes: number;
   /** Closed processes of a session that can still be asked about. */
@@ -50,9 +52,15 @@ export interface ProcessLimits {
   readonly directoryEntries: number;
   /** How deep a tree may be that `fs/remove` or `fs/copy` goes through at once. */
   readonly treeDepth: number;
+  /** Requests of `fs/*` of one session that are carried out at once; the others wait. */
+  readonly fileRequests: number;
+  /** Content of files that one session reads at once, in bytes. One file of any size is read when no other is. */
+  readonly fileBytes: number;
   readonly walkDepth: number;
   readonly walkDirectories: number;
   readonly walkEntries: number;
+  /** Paths in the answer to one `fs/walk`, in bytes. */
+  readonly walkBytes: number;
   /** Folders, entries and rules of a `sandbox` that a client describes. */
   readonly sandboxRules: number;
   /** HTTP requests of one session at once. */
@@ -84,6 +92,8 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
   retainedBytes: MIB,
   // A process that writes single bytes would have a million of them otherwise, and each costs some 50 bytes more.
   retainedChunks: 32 * KIB,
+  // A script in one argument is told by its beginning. With all that is kept of closed processes it is 10 MiB.
+  listedArgvBytes: 8 * KIB,
   // A session that runs thousands of commands keeps the output of the last ones only.
   retainedClosedBytes: 8 * MIB,
   retainedClosed: 1_024,
@@ -114,11 +124,17 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
   readFileBytes: 32 * MIB,
   // One or two handles are held for each level. Trees of real projects have about thirty.
   treeDepth: 256,
+  // Node has four threads for files; each request keeps one busy at a time.
+  fileRequests: 8,
+  // Each byte is there three times before it has left: as it is, as base64, and in the message.
+  fileBytes: 32 * MIB,
   // The protocol's figures.
   directoryEntries: 50_000,
   walkDepth: 64,
   walkDirectories: 10_000,
   walkEntries: 50_000,
+  // As URIs, in which each byte may be three, they fit one message. Ordinary paths need less for all entries.
+  walkBytes: 16 * MIB,
   // Clients name a handful of folders with a few exceptions each. The place of every rule is asked of the system.
   sandboxRules: 1_024,
   httpRequests: 32,

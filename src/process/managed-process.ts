@@ -50,7 +50,7 @@ export class ManagedProcess {
   /** Events that could not be delivered yet. */
   readonly outbox: SessionEvent[] = [];
   outboxBytes = 0;
-  readonly #options: ManagedProcessOptions;
+  readonly #options: Omit<ManagedProcessOptions, 'argv'>;
   readonly #retention: Retention;
   readonly #writeIds = new Set<string>();
   readonly #waiters = new Set<() => void>();
@@ -62,9 +62,10 @@ export class ManagedProcess {
   #closed = false;
 
   constructor(options: ManagedProcessOptions) {
-    this.#options = options;
+    const { argv, ...rest } = options;
+    this.#options = rest;
     this.processId = options.processId;
-    this.argv = options.argv;
+    this.argv = shownArgv(argv, options.limits.listedArgvBytes);
     this.tty = options.tty;
     this.child = options.child;
     this.#stdin = options.child.input === undefined ? 'closed' : 'open';
@@ -233,6 +234,28 @@ export class ManagedProcess {
     this.#waiters.clear();
     for (const waiter of waiters) waiter();
   }
+}
+
+/** As much of the arguments as is kept to be listed. */
+function shownArgv(argv: readonly string[], most: number): readonly string[] {
+  const shown: string[] = [];
+  let left = most;
+  for (const argument of argv) {
+    // An argument takes some space itself, also an empty one.
+    left -= ARGUMENT_BYTES;
+    if (left <= 0) break;
+    shown.push(argument.length <= left ? argument : `${copied(argument.slice(0, left))}…`);
+    left -= argument.length;
+  }
+  if (shown.length < argv.length) shown.push('…');
+  return shown;
+}
+
+const ARGUMENT_BYTES = 16;
+
+/** A text of its own: a part of another keeps all of it in memory. */
+function copied(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 function streamName(output: OutputStream): StreamName {

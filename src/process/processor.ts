@@ -9,8 +9,8 @@ import type { Session } from './session.js';
 
 /** What a processor asks of its connection. */
 export interface ProcessorPort {
-  /** Sends a message to the client. */
-  send(message: unknown): void;
+  /** Sends a message to the client, and resolves when it has left. Throws when it cannot be written as a message. */
+  send(message: unknown): void | Promise<void>;
   /** A session is there from now on. Its events may be sent once the client has said `initialized`. */
   opened(session: Session): void;
   ready(session: Session): void;
@@ -49,10 +49,6 @@ export class Processor {
     this.#port = options.port;
     // One listener for each long poll, and their number is limited elsewhere.
     setMaxListeners(0, this.#gone.signal);
-  }
-
-  get session(): Session | undefined {
-    return this.#session;
   }
 
   /** Handles one message from the client. */
@@ -169,13 +165,20 @@ export class Processor {
     }
   }
 
-  #answer(id: RequestId, { result, afterwards }: Reply): void {
-    if (this.#state !== 'ended') this.#port.send({ id, result });
+  #answer(id: RequestId, { result, afterwards, left }: Reply): void {
+    let leaving: Promise<void> | undefined;
+    try {
+      if (this.#state !== 'ended') leaving = this.#port.send({ id, result }) ?? undefined;
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      this.#refuse(id, new ExecError('internal', `the answer cannot be sent: ${problem}`));
+    }
     afterwards?.();
+    if (left !== undefined) Promise.resolve(leaving).then(left, left);
   }
 
   #refuse(id: RequestId, error: ExecError): void {
     if (this.#state === 'ended') return;
-    this.#port.send({ id, error: { code: REFUSAL_CODES[error.kind], message: error.message } });
+    void this.#port.send({ id, error: { code: REFUSAL_CODES[error.kind], message: error.message } });
   }
 }

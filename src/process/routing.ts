@@ -20,6 +20,8 @@ export interface RouteContext {
 export interface Reply {
   readonly result: unknown;
   readonly afterwards?: () => void;
+  /** Happens when the answer has left, or cannot any more. */
+  readonly left?: () => void;
 }
 
 /** A request whose parameters fit. */

@@ -6,6 +6,7 @@ import { FileHandles } from './fs/handles.js';
 import type { ProcessLimits } from './limits.js';
 import type { ManagedProcess } from './managed-process.js';
 import type { Dialect } from './messages.js';
+import { Turns } from './turns.js';
 
 export interface SessionOptions {
   readonly dialect: Dialect;
@@ -30,6 +31,9 @@ export class Session {
   readonly principal: string;
   readonly maxChunkBytes: number;
   readonly files: FileHandles;
+  /** What of `fs/*` is under way, and how much of that is content. */
+  readonly fileRequests: Turns;
+  readonly fileBytes: Turns;
   /** Names that a start is under way for, or that a process bears. */
   readonly processes = new Map<string, ManagedProcess | 'starting'>();
   /** Those of them that may have something to send. Closed ones are kept for questions by the hundred, and must not slow these down. */
@@ -55,14 +59,8 @@ export class Session {
     this.#limits = options.limits;
     this.#clock = options.clock;
     this.files = new FileHandles(options.limits);
-  }
-
-  get attached(): boolean {
-    return this.#sink !== undefined;
-  }
-
-  get disposed(): boolean {
-    return this.#disposed !== undefined;
+    this.fileRequests = new Turns(options.limits.fileRequests);
+    this.fileBytes = new Turns(options.limits.fileBytes);
   }
 
   /** Aborted when the connection that is attached now goes away. */
@@ -107,6 +105,11 @@ export class Session {
     }
     for (const process of this.#talking) process.resume();
     this.#release();
+  }
+
+  /** Says that the sink takes no more before `ready()`, for another reason than an event. */
+  hold(): void {
+    if (this.#sink !== undefined) this.#block();
   }
 
   /** Resolves when the sink takes more, or when nobody listens any more. */

@@ -5,7 +5,7 @@ import type { InputStream } from './input.js';
 import type { ExtraPipe, Launched } from './launch.js';
 import type { Ledger } from './ledger.js';
 import type { Invocation } from './level.js';
-import { DEFAULT_KILL_GRACE_MS } from './limits.js';
+import { DEFAULT_KILL_GRACE_MS, TIMER_MAX_MS } from './limits.js';
 import type { OutputStream } from './output.js';
 import type { ProcessTree } from './process-tree.js';
 import type { SpawnLimits, TerminalSize } from './request.js';
@@ -79,10 +79,13 @@ export class Child implements SpawnedProcess {
     const timer =
       timeoutMs === undefined
         ? undefined
-        : setTimeout(() => {
-            this.#timedOut = true;
-            void this.terminate({ graceMs: killGraceMs });
-          }, timeoutMs);
+        : setTimeout(
+            () => {
+              this.#timedOut = true;
+              void this.terminate({ graceMs: killGraceMs });
+            },
+            Math.min(timeoutMs, TIMER_MAX_MS),
+          );
     const { outputBytes } = limits;
     if (outputBytes !== undefined) {
       for (const output of launched.outputs) output.onBytes((bytes) => this.#charge(bytes, outputBytes));
@@ -130,7 +133,7 @@ export class Child implements SpawnedProcess {
       ledger.signal(tree, 'SIGCONT');
       let timer: NodeJS.Timeout | undefined;
       const patience = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, graceMs);
+        timer = setTimeout(resolve, Math.min(graceMs, TIMER_MAX_MS));
       });
       await Promise.race([this.exited, patience]);
       clearTimeout(timer);

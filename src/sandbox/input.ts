@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { SallyportError } from '../errors/index.js';
+import { INPUT_WRITE_BYTES } from './limits.js';
 
 /** Bytes to a child. */
 export interface InputStream {
@@ -27,6 +28,8 @@ export class PipeInput implements InputStream {
   readonly #writable: Writable;
   readonly #queueBytes: number;
 
+  /** Writes that the stream has not reported yet. */
+  #writes = 0;
   #waiters: ((error: Error | null | undefined) => void)[] = [];
 
   constructor(writable: Writable, queueBytes: number) {
@@ -40,7 +43,9 @@ export class PipeInput implements InputStream {
     const refusal = this.#refusal(bytes.length);
     if (refusal !== undefined) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
+      this.#writes += 1;
       this.#writable.write(bytes, (error) => {
+        this.#writes -= 1;
         if (error) reject(inputClosed(error));
         else resolve();
       });
@@ -50,6 +55,7 @@ export class PipeInput implements InputStream {
   writeNow(bytes: Uint8Array): void | Promise<void> {
     const refusal = this.#refusal(bytes.length);
     if (refusal !== undefined) return Promise.reject(refusal);
+    this.#writes += 1;
     this.#writable.write(bytes, this.#written);
     // A stream hands over what it can at once, and counts what is left.
     if (this.#writable.writableLength === 0 && this.#writable.errored === null) return;
@@ -72,6 +78,7 @@ export class PipeInput implements InputStream {
 
   /** Whoever waits hears when nothing is left, or of the first failure. */
   readonly #written = (error?: Error | null): void => {
+    this.#writes -= 1;
     if (this.#waiters.length === 0 || (!error && this.#writable.writableLength > 0)) return;
     const waiters = this.#waiters;
     this.#waiters = [];
@@ -79,8 +86,9 @@ export class PipeInput implements InputStream {
   };
 
   #refusal(size: number): SallyportError | undefined {
-    const waiting = this.#writable.writableLength;
     if (!this.#writable.writable) return inputClosed();
+    const { writableLength } = this.#writable;
+    const waiting = writableLength === 0 ? 0 : writableLength + this.#writes * INPUT_WRITE_BYTES;
     // A single write larger than the queue is fine while nothing else waits.
     if (waiting > 0 && waiting + size > this.#queueBytes) return inputBacklog(waiting, this.#queueBytes);
     return undefined;

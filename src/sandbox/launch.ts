@@ -85,6 +85,8 @@ export async function startChild(
     throw spawnFailed(JSON.stringify(file), errnoOf(error), error);
   }
   registered(pid);
+  // Node keeps them for as long as the handle lives, which may outlive the child by far.
+  child.spawnargs.length = 0;
   child.on('error', () => {});
   return { child, pid };
 }

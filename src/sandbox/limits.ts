@@ -19,6 +19,15 @@ export const LEARN_DELAY_MS = 30;
 /** Bytes that may wait for a child that does not read its input: a large paste fits, a flood does not. */
 export const DEFAULT_INPUT_QUEUE_BYTES = 8 * 1024 * 1024;
 
+/** What a write that waits takes up besides its bytes, about: it may have none. */
+export const INPUT_WRITE_BYTES = 256;
+
+/** Most that is read from a pipe for a child that has exited: what it wrote itself is no more, the rest is others'. A pipe holds at most 1 MiB. */
+export const DRAIN_BYTES = 1024 * 1024;
+
+/** The longest time that a timer knows: 25 days. With a longer one it would fire at once. */
+export const TIMER_MAX_MS = 2 ** 31 - 1;
+
 /** Most that is taken from a terminal after its last writer left. The kernel holds 64 KiB; the rest is margin. */
 export const TERMINAL_DRAIN_BYTES = 1024 * 1024;
 

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { DRAIN_BYTES } from './limits.js';
 
 /** Bytes from a child, in order, as fast as the consumer takes them. Nothing is read before `onData` or `discard`. */
 export interface OutputStream {
@@ -23,6 +24,7 @@ export class StreamOutput implements OutputStream {
   #flowing = false;
   #ended = false;
   #chunks = 0;
+  #bytes = 0;
   readonly #rest: (() => Buffer) | undefined;
   #meter: ((bytes: number) => void) | undefined;
   #wake: (() => void) | undefined;
@@ -90,10 +92,12 @@ export class StreamOutput implements OutputStream {
   /**
    * Resolves when all that was written before the call has been handed over. Other processes may hold the far end open
    * for ever, so the end of the stream is no sign; a whole turn of the event loop that reads nothing is, and on a terminal
-   * that a read finds nothing: the kernel brings bytes to the master's side in its own time, or when somebody reads.
+   * that a read finds nothing: the kernel brings bytes to the master's side in its own time, or when somebody reads. Others
+   * may write without a pause; then it is enough that as much was read as the kernel can have held.
    */
   async drained(): Promise<void> {
-    while (!this.#ended) {
+    const enough = this.#bytes + this.#readable.readableLength + DRAIN_BYTES;
+    while (!this.#ended && this.#bytes < enough) {
       if (!this.#flowing) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -119,6 +123,7 @@ export class StreamOutput implements OutputStream {
 
   #deliver(chunk: Buffer): void {
     this.#chunks += 1;
+    this.#bytes += chunk.length;
     this.#meter?.(chunk.length);
     this.#consumer?.(chunk);
   }

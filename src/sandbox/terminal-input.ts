@@ -2,6 +2,7 @@ import { writeSync } from 'node:fs';
 import type { SallyportError } from '../errors/index.js';
 import { type InputStream, inputBacklog, inputClosed } from './input.js';
 import {
+  INPUT_WRITE_BYTES,
   TERMINAL_PROMPT_RETRIES,
   TERMINAL_RETRY_MAX_MS,
   TERMINAL_RETRY_MIN_MS,
@@ -61,7 +62,7 @@ export class TerminalInput implements InputStream {
 
   write(bytes: Uint8Array): Promise<void> {
     if (this.#closed) return Promise.reject(inputClosed());
-    const waiting = this.#waitingBytes;
+    const waiting = this.#waitingBytes + this.#queue.length * INPUT_WRITE_BYTES;
     // A single write larger than the queue is fine while nothing else waits.
     if (waiting > 0 && waiting + bytes.length > this.#queueBytes) {
       return Promise.reject(inputBacklog(waiting, this.#queueBytes));
@@ -115,6 +116,7 @@ export class TerminalInput implements InputStream {
       head.resolve();
     }
   }
+
   #retry(): void {
     if (this.#promptRetries > 0) {
       this.#promptRetries -= 1;

@@ -140,3 +140,28 @@ describe('a copy of a tree', () => {
     await refused(files.copy(at('from'), at('ws'), 'recursive'));
   });
 });
+
+describe('fs/walk', () => {
+  const options = { maxDepth: 4, maxDirectories: 10, maxEntries: 10, symlinks: 'skip', hidden: 'visit' } as const;
+
+  it('says that it is cut when its paths are too long for one answer', async () => {
+    const walked = async (walkBytes: number) => new FileSystem(processLimits({ walkBytes })).walk(at('from'), options);
+    const all = await walked(10_000);
+    expect([all.entries.length, all.truncated]).toEqual([3, false]);
+    const cut = await walked(at('from/keep').length * 2);
+    expect([cut.entries.length, cut.truncated]).toEqual([1, true]);
+  });
+
+  it('looks at no more entries of a folder than it may list, whatever they are', async () => {
+    for (let index = 0; index < 20; index += 1) symlinkSync('nowhere', at(`from/link${index}`));
+    const { truncated } = await new FileSystem(processLimits({ walkEntries: 10 })).walk(at('from'), options);
+    expect(truncated).toBe(true);
+  });
+
+  it('stops when nobody waits for it any more', async () => {
+    const signal = AbortSignal.abort();
+    for (const work of [files.walk(at('ws'), options, { signal }), files.readDirectory(at('ws'), { signal })])
+      await expect(work).rejects.toThrow(/abort/);
+    await expect(files.readFile(at('ws/keep'), { signal })).rejects.toThrow(/abort/);
+  });
+});

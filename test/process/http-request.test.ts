@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { NetworkTarget } from '../../src/process/index.js';
 import { ownServer, rawPair } from './helpers.js';
@@ -138,5 +139,23 @@ describe('http/request', () => {
     const off = rawPair(ownServer({ http: 'off' }));
     await off.later();
     expect((await off.call('http/request', { ...GET, url: big })).error.message).toContain('switched off');
+  });
+});
+
+describe('a server that changes the protocol instead of answering', () => {
+  it('gives an error, and the next request its turn', async () => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => {});
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n');
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    onTestFinished(() => void server.close());
+    const client = rawPair(ownServer({ limits: { httpRequests: 1 } }));
+    await client.later();
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    for (const requestId of ['a', 'b']) {
+      const { error } = await client.call('http/request', { ...GET, url, requestId });
+      expect(error).toMatchObject({ code: -32603, message: expect.stringContaining('without a response') });
+    }
   });
 });

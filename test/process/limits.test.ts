@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { DEFAULT_PROCESS_LIMITS } from '../../src/process/index.js';
 import { sallyport } from '../e2e/command.js';
+import { ownServer, rawPair } from './helpers.js';
 import { builtServer, connect, KINDS, type Kind, laterStart, type Message, type RawClient, uri } from './raw-client.js';
 
 /** A client of the built program with some limits. */
@@ -144,5 +145,23 @@ describe('--limit', () => {
       const result = await sallyport(['exec-server', '--limit', limit]);
       expect(result, limit).toMatchObject({ code: 2, stdout: '' });
     }
+  });
+});
+
+describe('the list of processes', () => {
+  it('shows the beginning of arguments, however many and long they are', async () => {
+    const client = rawPair(ownServer({ limits: { listedArgvBytes: 1_000 } }));
+    await client.later();
+    const script = `exit # ${'x'.repeat(100_000)}`;
+    await client.call('process/start', laterStart('long', script));
+    await client.call('process/start', laterStart('many', '', { argv: ['true', ...Array(10_000).fill('')] }));
+    await client.call('process/start', laterStart('few', 'true'));
+    const { processes } = (await client.call('process/list', {})).result;
+    const [long, many, few] = processes.map((each: Message) => each.argv);
+    expect(long[2]).toMatch(/^exit # x+…$/);
+    expect(JSON.stringify(long).length).toBeLessThan(1_200);
+    expect(many.length).toBeLessThan(100);
+    expect(many.at(-1)).toBe('…');
+    expect(few).toEqual(['sh', '-c', 'true']);
   });
 });

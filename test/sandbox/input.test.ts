@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { PipeInput } from '../../src/sandbox/input.js';
+import { INPUT_WRITE_BYTES } from '../../src/sandbox/limits.js';
 
 /** A pipe whose far end takes what it gets when it is told to. */
 function slowPipe() {
@@ -18,7 +19,7 @@ test('a write that is taken at once costs no promise', () => {
 
 test('a write that has to wait resolves when everything before it is taken', async () => {
   const { pipe, takeOne } = slowPipe();
-  const input = new PipeInput(pipe, 100);
+  const input = new PipeInput(pipe, 1_000);
   let done = false;
   const first = input.writeNow(Buffer.from('abc'));
   const second = Promise.resolve(input.writeNow(Buffer.from('def'))).then(() => {
@@ -45,4 +46,20 @@ test('a pipe that breaks fails what waits for it', async () => {
   const pipe = new Writable({ write: (_bytes, _encoding, done) => setImmediate(() => done(new Error('EPIPE'))) });
   const input = new PipeInput(pipe, 100);
   await expect(input.writeNow(Buffer.from('abc'))).rejects.toMatchObject({ code: 'SPAWN_INPUT_CLOSED' });
+});
+
+test('writes that wait take up room themselves, also those without bytes', async () => {
+  for (const write of ['write', 'writeNow'] as const) {
+    const { pipe } = slowPipe();
+    const input = new PipeInput(pipe, 100 * INPUT_WRITE_BYTES);
+    let refused = 0;
+    const count = (error: { code: string }): void => {
+      if (error.code === 'SPAWN_INPUT_BACKLOG') refused += 1;
+    };
+    for (let index = 0; index < 200; index += 1) {
+      Promise.resolve(input[write](new Uint8Array(index === 0 ? 1 : 0))).catch(count);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(refused).toBeGreaterThan(90);
+  }
 });

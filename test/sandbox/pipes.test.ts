@@ -78,3 +78,17 @@ test('there is no terminal to resize', async () => {
   await using child = await spawner.spawn(shell('sleep 60'));
   expect(() => child.resize({ rows: 1, cols: 1 })).toThrow(expect.objectContaining({ code: 'SPAWN_INVALID' }));
 });
+
+test('what a child leaves behind that writes without a pause does not keep its own output from being complete', async () => {
+  await using child = await spawner.spawn(shell('echo own; yes & exit 3'));
+  child.outputs.forEach((output) => {
+    output.discard();
+  });
+  await child.drained;
+  expect((await child.exited).exitCode).toBe(3);
+});
+
+test('a time limit beyond what a timer knows is no limit of no time', async () => {
+  const child = await spawner.spawn(shell('sleep 0.2; exit 3', { limits: { timeoutMs: 2 ** 40 } }));
+  expect(await child.exited).toMatchObject({ exitCode: 3, timedOut: false });
+});

@@ -1,12 +1,17 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { TERMINAL_PROMPT_RETRIES, TERMINAL_RETRY_MAX_MS, TERMINAL_TURN_BYTES } from '../../src/sandbox/limits.js';
+import {
+  INPUT_WRITE_BYTES,
+  TERMINAL_PROMPT_RETRIES,
+  TERMINAL_RETRY_MAX_MS,
+  TERMINAL_TURN_BYTES,
+} from '../../src/sandbox/limits.js';
 import { TerminalInput, type TerminalWriter } from '../../src/sandbox/terminal-input.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-const QUEUE = 1024;
+const QUEUE = 8 * 1024;
 const bytes = (length: number): Uint8Array => new Uint8Array(length);
 
 /** A kernel that takes what there is room for. */
@@ -91,7 +96,7 @@ test('refuses what goes beyond the queue, but takes a single write of any size',
   const large = input.write(bytes(5 * QUEUE));
   await expect(input.write(bytes(1))).rejects.toMatchObject({
     code: 'SPAWN_INPUT_BACKLOG',
-    facts: { waiting: 5 * QUEUE, limit: QUEUE },
+    facts: { waiting: 5 * QUEUE + INPUT_WRITE_BYTES, limit: QUEUE },
   });
   state.room = 5 * QUEUE;
   await vi.advanceTimersByTimeAsync(1);
@@ -118,4 +123,13 @@ test('is closed when the kernel says that nobody is there to read', async () => 
   const code = 'SPAWN_INPUT_CLOSED';
   await expect(input.write(bytes(1))).rejects.toMatchObject({ code });
   await expect(input.end()).rejects.toMatchObject({ code });
+});
+
+test('writes that wait take up room themselves, also those without bytes', async () => {
+  const input = new TerminalInput(kernel(0).writer, 100 * INPUT_WRITE_BYTES);
+  const writes = [input.write(bytes(1))];
+  for (let index = 0; index < 199; index += 1) writes.push(input.write(bytes(0)));
+  input.close();
+  const codes = (await Promise.allSettled(writes)).map((each) => each.status === 'rejected' && each.reason.code);
+  expect(codes.filter((code) => code === 'SPAWN_INPUT_BACKLOG').length).toBeGreaterThan(90);
 });

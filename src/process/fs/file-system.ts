@@ -27,6 +27,14 @@ export interface DirectoryEntry {
   readonly isFile: boolean;
 }
 
+/** What goes with a request that only reads. */
+export interface Reading {
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal?: AbortSignal;
+  /** Resolves when there is room for so much content. */
+  readonly reserve?: (bytes: number) => Promise<void>;
+}
+
 /** The files of this machine, as the protocol asks for them. Paths are native and absolute. */
 export class FileSystem {
   readonly #limits: ProcessLimits;
@@ -47,15 +55,17 @@ export class FileSystem {
   }
 
   /** Reads a whole file, or refuses one that is too large for a single message. */
-  async readFile(path: string): Promise<Buffer> {
+  async readFile(path: string, reading: Reading = {}): Promise<Buffer> {
     const limit = this.#limits.readFileBytes;
     await using file = await this.open(path);
     const { size } = await file.stat();
     if (size > limit) throw tooLarge(path, limit);
+    await reading.reserve?.(size);
     const chunks: Buffer[] = [];
     let total = 0;
     // Files of /proc say 0 and have content, and others grow while they are read.
     for (;;) {
+      reading.signal?.throwIfAborted();
       const chunk = Buffer.allocUnsafe(Math.min(Math.max(size - total, 4_096), this.#limits.readBlockBytes));
       const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
       if (bytesRead === 0) return Buffer.concat(chunks, total);
@@ -108,12 +118,13 @@ export class FileSystem {
   }
 
   /** Lists a folder; links are described by what they lead to, and left out when that is nothing. */
-  readDirectory(path: string): Promise<DirectoryEntry[]> {
+  readDirectory(path: string, { signal }: Reading = {}): Promise<DirectoryEntry[]> {
     return this.#gate.about(path, 'read', async (resolved) => {
       await using folder = await this.#gate.readable(resolved);
       const limit = this.#limits.directoryEntries;
       const entries: DirectoryEntry[] = [];
       for await (const entry of folder.entries()) {
+        signal?.throwIfAborted();
         const info = entry.isSymbolicLink() ? await this.#linked(folder, entry.name) : entry;
         if (info === undefined) continue;
         if (entries.length >= limit) throw badRequest(`directory \`${path}\` has more than ${limit} entries`);
@@ -124,8 +135,8 @@ export class FileSystem {
     });
   }
 
-  walk(path: string, options: WalkOptions): Promise<WalkResult> {
-    return this.#gate.about(path, 'read', (resolved) => walk(this.#gate, resolved, options, this.#limits));
+  walk(path: string, options: WalkOptions, { signal }: Reading = {}): Promise<WalkResult> {
+    return this.#gate.about(path, 'read', (resolved) => walk(this.#gate, resolved, options, this.#limits, signal));
   }
 
   /** Removes a path. A link is removed, never what it leads to. */

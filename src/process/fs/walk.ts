@@ -28,7 +28,13 @@ interface Pending {
 }
 
 /** Lists a tree, breadth first and in the order of names. Links are skipped, unless those to folders are to be followed. */
-export async function walk(gate: Gate, path: string, options: WalkOptions, limits: ProcessLimits): Promise<WalkResult> {
+export async function walk(
+  gate: Gate,
+  path: string,
+  options: WalkOptions,
+  limits: ProcessLimits,
+  signal: AbortSignal | undefined,
+): Promise<WalkResult> {
   const { maxDepth, maxDirectories, maxEntries } = options;
   const { walkDepth, walkDirectories, walkEntries } = limits;
   if (maxDepth > walkDepth || maxDirectories > walkDirectories || maxEntries > walkEntries) {
@@ -42,6 +48,7 @@ export async function walk(gate: Gate, path: string, options: WalkOptions, limit
   const visited = new Set<string>();
   let queue: Pending[] = [{ path, real: root }];
   let directories = 0;
+  let bytes = 0;
   for (let depth = 0; queue.length > 0; depth += 1) {
     if (depth >= maxDepth) break;
     const next: Pending[] = [];
@@ -52,13 +59,14 @@ export async function walk(gate: Gate, path: string, options: WalkOptions, limit
       }
       directories += 1;
       try {
+        signal?.throwIfAborted();
         await using folder = await enter(gate, pending, options);
         if (options.symlinks === 'follow-directories') {
           if (visited.has(folder.real)) continue;
           visited.add(folder.real);
         }
-        // One more than can be used tells that something was left out.
-        for (const entry of await listFolder(folder, options, walkEntries + 1)) {
+        const listed = await listFolder(folder, options, walkEntries);
+        for (const entry of listed.entries) {
           const kind = await kindOf(gate, entry, folder, options);
           if (kind === 'other') continue;
           if (result.entries.length >= maxEntries) {
@@ -67,13 +75,23 @@ export async function walk(gate: Gate, path: string, options: WalkOptions, limit
           }
           const name = Buffer.from(entry.name, 'latin1').toString();
           const inner = { path: join(pending.path, name), real: join(folder.real, name) };
+          bytes += Buffer.byteLength(inner.path);
+          if (bytes > limits.walkBytes) {
+            result.truncated = true;
+            return result;
+          }
           result.entries.push({ path: inner.path, kind });
           if (kind === 'directory' && !(options.hidden === 'prune' && name.startsWith('.'))) next.push(inner);
         }
+        if (listed.cut) {
+          result.truncated = true;
+          return result;
+        }
       } catch (error) {
         // Only the root must be there; the rest may vanish or be closed to us at any time.
-        if (pending.path === path) throw error;
-        if (result.errors.length < maxEntries) {
+        if (pending.path === path || signal?.aborted) throw error;
+        bytes += Buffer.byteLength(pending.path);
+        if (result.errors.length < maxEntries && bytes <= limits.walkBytes) {
           result.errors.push({ path: pending.path, message: asFsRefusal(error, pending.path).message });
         }
       }
@@ -102,16 +120,22 @@ async function enter(gate: Gate, { path, real }: Pending, options: WalkOptions):
   }
 }
 
-/** Reads a folder, in the order of names. A huge one costs no more than the most that any walk may list. */
-async function listFolder(folder: Opened, options: WalkOptions, most: number): Promise<Dirent[]> {
+/** Reads a folder, in the order of names. Of a huge one only the beginning is looked at, whatever is in it. */
+async function listFolder(
+  folder: Opened,
+  options: WalkOptions,
+  most: number,
+): Promise<{ readonly entries: Dirent[]; readonly cut: boolean }> {
   const entries: Dirent[] = [];
+  let seen = 0;
   for await (const entry of folder.entries()) {
+    seen += 1;
+    if (seen > most) break;
     const counts =
       entry.isFile() || entry.isDirectory() || (entry.isSymbolicLink() && options.symlinks === 'follow-directories');
     if (counts) entries.push(entry);
-    if (entries.length >= most) break;
   }
-  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { entries: entries.sort((a, b) => (a.name < b.name ? -1 : 1)), cut: seen > most };
 }
 
 async function kindOf(gate: Gate, entry: Dirent, folder: Opened, options: WalkOptions): Promise<Kind> {

@@ -1,11 +1,12 @@
 import { ExecError } from '../exec-error.js';
 import { type Fields, pathFor } from '../fields.js';
 import { asFsRefusal } from '../fs/errors.js';
-import type { FileSystem } from '../fs/file-system.js';
+import type { FileSystem, Reading } from '../fs/file-system.js';
 import type { Route, RouteContext } from '../routing.js';
 import { sandboxRequest } from '../sandbox-request.js';
+import type { Turn } from '../turns.js';
 
-type Work = (files: FileSystem, context: RouteContext) => Promise<unknown>;
+type Work = (files: FileSystem, context: RouteContext, reading: Reading) => Promise<unknown>;
 
 /** A route into the file system: its refusals have the numbers of the table, and its answer is `{}` unless it has one. */
 function fsRoute(prepare: (fields: Fields, idLength: number) => Work): Route {
@@ -13,10 +14,22 @@ function fsRoute(prepare: (fields: Fields, idLength: number) => Work): Route {
     const sandbox = sandboxRequest(fields.optionalObject('sandbox'), limits.sandboxRules);
     const work = prepare(fields, limits.idLength);
     return async (context) => {
+      const { session, signal } = context;
       const files = context.handler.files(sandbox);
+      // Whoever asks faster than it reads waits, and memory does not fill up with what was read for it.
+      const turns: Turn[] = [];
+      const leave = (): void => {
+        for (const turn of turns.splice(0)) turn[Symbol.dispose]();
+      };
+      const reserve = async (bytes: number): Promise<void> => {
+        turns.push(await session.fileBytes.take(bytes, signal));
+      };
       try {
-        return { result: (await work(files, context)) ?? {} };
+        turns.push(await session.fileRequests.take(1, signal));
+        const result = (await work(files, context, { signal, reserve })) ?? {};
+        return { result, left: leave };
       } catch (error) {
+        leave();
         throw asFsRefusal(error, '');
       }
     };
@@ -41,7 +54,9 @@ function data(fields: Fields): Buffer {
 export const FS_ROUTES: Readonly<Record<string, Route>> = {
   'fs/readFile': fsRoute((fields) => {
     const path = fields.path('path');
-    return async (files) => ({ dataBase64: (await files.readFile(path)).toString('base64') });
+    return async (files, _context, reading) => ({
+      dataBase64: (await files.readFile(path, reading)).toString('base64'),
+    });
   }),
   'fs/writeFile': fsRoute((fields) => {
     const [path, bytes] = [fields.path('path'), data(fields)];
@@ -80,7 +95,7 @@ export const FS_ROUTES: Readonly<Record<string, Route>> = {
   }),
   'fs/readDirectory': fsRoute((fields) => {
     const path = fields.path('path');
-    return async (files) => ({ entries: await files.readDirectory(path) });
+    return async (files, _context, reading) => ({ entries: await files.readDirectory(path, reading) });
   }),
   'fs/walk': fsRoute((fields) => {
     const path = fields.path('path');
@@ -93,8 +108,8 @@ export const FS_ROUTES: Readonly<Record<string, Route>> = {
       symlinks: options.boolean('followDirectorySymlinks') ? ('follow-directories' as const) : ('skip' as const),
       hidden: options.booleanOr('pruneHiddenDirectories', 'false') ? ('prune' as const) : ('visit' as const),
     };
-    return async (files, { dialect }) => {
-      const { entries, errors, truncated } = await files.walk(path, wanted);
+    return async (files, { dialect }, reading) => {
+      const { entries, errors, truncated } = await files.walk(path, wanted, reading);
       return {
         entries: entries.map((entry) => ({ ...entry, path: pathFor(dialect, entry.path) })),
         errors: errors.map((error) => ({ ...error, path: pathFor(dialect, error.path) })),
