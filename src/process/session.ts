@@ -63,6 +63,11 @@ export class Session {
     this.fileBytes = new Turns(options.limits.fileBytes);
   }
 
+  /** Whether it ended while its connection stayed. */
+  get disposed(): boolean {
+    return this.#disposed !== undefined;
+  }
+
   /** Aborted when the connection that is attached now goes away. */
   get connectionSignal(): AbortSignal {
     return this.#connection.signal;
