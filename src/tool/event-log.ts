@@ -30,10 +30,6 @@ export class EventLog {
     return this.#closed;
   }
 
-  get readers(): number {
-    return this.#listeners.size;
-  }
-
   /** Bytes of the logs and preliminary outputs that are kept. */
   get bytes(): number {
     return this.#bytes;

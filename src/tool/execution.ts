@@ -35,6 +35,7 @@ export class Execution {
   #response: ExecuteToolResponse | undefined;
   #responseBytes = 0;
   #callers = 0;
+  #readers = 0;
 
   constructor(limits: EventLogLimits, { id = randomUUID(), createdAt = Date.now(), owner }: ExecutionFacts = {}) {
     this.id = id;
@@ -89,9 +90,17 @@ export class Execution {
     void this.done.then(() => signal.removeEventListener('abort', leave));
   }
 
-  /** Cancels it when nobody waits for it, and nobody reads its events. */
+  /** Counts somebody who reads its events from afar. Returns how to leave. */
+  read(): () => void {
+    this.#readers += 1;
+    return () => {
+      this.#readers -= 1;
+    };
+  }
+
+  /** Cancels it when nobody waits for it, and nobody reads its events from afar. */
   cancelIfAlone(reason: string): void {
-    if (this.#callers === 0 && this.events.readers === 0) this.cancel(reason);
+    if (this.#callers === 0 && this.#readers === 0) this.cancel(reason);
   }
 
   /** Ends it from outside. What runs is told, and then ended. */

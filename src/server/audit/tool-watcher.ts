@@ -27,7 +27,7 @@ export function watchTool(trail: AuditTrail, limits: ToolLimits, level: string):
     );
     execution.onNetworkDecision = (decision) => noted.used(networkUse(decision));
     execution.onPutOff = () => noted.putOff();
-    // Only the beginning: who follows any further counts as a reader, for whom an execution is kept going.
+    // Only the beginning: the end comes with the response.
     const controller = new AbortController();
     const stop = execution.events.follow(0, ({ event, data }) => {
       if (event !== 'start') return;

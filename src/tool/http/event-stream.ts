@@ -37,6 +37,7 @@ export function sendOnly(reply: FastifyReply, event: ToolEvent): void {
 export function sendEvents(reply: FastifyReply, execution: Execution, after: number, limits: ToolLimits): void {
   const raw = open(reply);
   const heartbeat = setInterval(() => raw.write(HEARTBEAT), limits.heartbeatMs);
+  const leave = execution.read();
   const stop = execution.events.follow(after, (event) => {
     if (raw.destroyed) return;
     raw.write(textOf(event));
@@ -47,6 +48,7 @@ export function sendEvents(reply: FastifyReply, execution: Execution, after: num
   whenAnswered(reply.request.raw, raw, () => {
     clearInterval(heartbeat);
     stop();
+    leave();
     if (execution.whenAlone === 'keep' || execution.events.closed) return;
     setTimeout(() => execution.cancelIfAlone('the reader of the stream went away'), limits.streamGraceMs).unref();
   });
