@@ -90,12 +90,3 @@ export function createExecServer(options: ExecServerOptions = {}): ExecServer {
     [Symbol.asyncDispose]: dispose,
   };
 }
-
-/** Serves one client of a server until its transport ends. */
-export function serveConnection(
-  server: ExecServer,
-  transport: Transport<unknown, unknown>,
-  options?: ConnectionOptions,
-): ServedConnection {
-  return server.serveConnection(transport, options);
-}

@@ -79,6 +79,17 @@ export class Fields {
     return this.#absent(name) ? undefined : this.integer(name);
   }
 
+  /** A whole number that may be below 0. */
+  signed(name: string): number {
+    const value = this.#values[name];
+    if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw this.wrong(name, 'must be a whole number');
+    return value;
+  }
+
+  optionalSigned(name: string): number | undefined {
+    return this.#absent(name) ? undefined : this.signed(name);
+  }
+
   oneOf<Choice extends string>(name: string, choices: readonly Choice[]): Choice {
     const value = this.string(name);
     const found = choices.find((choice) => choice === value);

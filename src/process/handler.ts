@@ -71,7 +71,7 @@ export interface HandlerOptions {
 }
 
 /** A terminal has this size unless the client names one: the protocol's figure. */
-const DEFAULT_SIZE: TerminalSize = { rows: 24, cols: 80 };
+export const DEFAULT_SIZE: TerminalSize = { rows: 24, cols: 80 };
 
 /**
  * Does what requests ask for: it starts, reads, writes, signals and ends processes of sessions. It knows no JSON, no
@@ -157,12 +157,18 @@ export class ExecHandler {
     }
     let child: SpawnedProcess | undefined;
     const { argv, tty, timeoutMs } = params;
-    const terminate = (): void => void child?.terminate();
+    let unwanted = false;
+    const terminate = (): void => {
+      unwanted = true;
+      void child?.terminate();
+    };
     const watcher = this.#options.observer?.process(session, { processId, argv, tty, timeoutMs, terminate });
     if (watcher !== undefined && 'refuse' in watcher) throw new ExecError('invalidRequest', watcher.refuse);
     session.processes.set(processId, 'starting');
     const process = await session.track(processId, this.#spawn(session, params, watcher));
     child = process.child;
+    // It may have been ended while it was being started.
+    if (unwanted) terminate();
     return process;
   }
 

@@ -256,7 +256,7 @@ async function stream(
 /** Lets every connection through, to where its name leads. */
 async function anywhere(host: string): Promise<Passage> {
   const address = isIP(host) === 0 ? (await lookup(host)).address : host;
-  return { ok: true, host, address, reason: 'there is no gate' };
+  return { ok: true, address, reason: 'there is no gate' };
 }
 
 function headersOf(response: IncomingMessage): HttpHeader[] {

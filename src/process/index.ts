@@ -22,7 +22,7 @@ export type { EnvironmentInfo } from './environment.js';
 export type { SessionEvent, SessionSink } from './events.js';
 export { ExecError, REFUSAL_CODES, type RefusalKind } from './exec-error.js';
 export { type ExecPolicy, type ExecPolicyOptions, execPolicy } from './exec-policy.js';
-export { createExecServer, type ExecServer, type ExecServerOptions, serveConnection } from './exec-server.js';
+export { createExecServer, type ExecServer, type ExecServerOptions } from './exec-server.js';
 export type { DirectoryEntry, FileMetadata } from './fs/file-system.js';
 export type { FileScope } from './fs/scope.js';
 export type { WalkOptions, WalkResult } from './fs/walk.js';

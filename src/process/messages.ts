@@ -1,6 +1,6 @@
 /**
  * The wire types of the protocol, names verbatim, and the envelope. What a request's parameters look like in each
- * dialect is in `dialects/`.
+ * dialect is in `routes/`.
  */
 
 /** The two revisions of the protocol. A client of the later one always sends `resumeSessionId`, even as null. */

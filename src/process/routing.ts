@@ -30,13 +30,10 @@ export type Prepared = (context: RouteContext) => Reply | Promise<Reply>;
 /** Reads the parameters of a request, and returns what carries it out. Refuses parameters that do not fit. */
 export type Route = (fields: Fields, limits: ExecHandler['limits']) => Prepared;
 
-const LATER_ONLY = new Map<string, Route>([
-  ...Object.entries(ENVIRONMENT_ROUTES),
-  ...Object.entries(FS_ROUTES),
-  ...Object.entries(HTTP_ROUTES),
-]);
 const FIRST = new Map<string, Route>(Object.entries(PROCESS_ROUTES('first')));
-const LATER = new Map<string, Route>([...Object.entries(PROCESS_ROUTES('later')), ...LATER_ONLY]);
+const LATER = new Map<string, Route>(
+  Object.entries({ ...PROCESS_ROUTES('later'), ...ENVIRONMENT_ROUTES, ...FS_ROUTES, ...HTTP_ROUTES }),
+);
 
 /** Finds the route of a method. */
 export function routeOf(method: string, dialect: Dialect): Route | undefined {

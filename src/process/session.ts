@@ -78,10 +78,12 @@ export class Session {
     return this.#httpRequests;
   }
 
-  /** Processes that are not closed, those being started included. */
+  /** Processes that are not closed, or whose end could not be sent yet; those being started included. */
   get openProcesses(): number {
     let count = 0;
-    for (const process of this.processes.values()) if (process === 'starting' || !process.closed) count += 1;
+    for (const process of this.processes.values()) {
+      if (process === 'starting' || !process.closed || process.outbox.length > 0) count += 1;
+    }
     return count;
   }
 
@@ -152,10 +154,7 @@ export class Session {
   readonly retire = (process: ManagedProcess): void => {
     if (this.#disposed !== undefined) return;
     if (process.outbox.length === 0) this.#talking.delete(process);
-    this.#closed.set(
-      process,
-      this.#clock.setTimeout(() => this.#evict(process), this.#limits.retentionMs),
-    );
+    this.#evictLater(process);
     let bytes = 0;
     for (const closed of this.#closed.keys()) bytes += closed.retainedBytes;
     for (const oldest of this.#closed.keys()) {
@@ -231,6 +230,15 @@ export class Session {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const resume of waiting) resume();
+  }
+
+  #evictLater(process: ManagedProcess): void {
+    const evict = (): void => {
+      // A client that is slow must still hear of the end.
+      if (process.outbox.length > 0) this.#evictLater(process);
+      else this.#evict(process);
+    };
+    this.#closed.set(process, this.#clock.setTimeout(evict, this.#limits.retentionMs));
   }
 
   #evict(process: ManagedProcess): void {

@@ -41,10 +41,15 @@ function readRest(master: number): Buffer {
 function openTerminal(stdio: TerminalStdio): { readonly master: number; readonly slave: number } {
   try {
     const pair = nativeTerminal().open(stdio.cols, stdio.rows);
-    // The library's handle of the slave side is non-blocking and survives exec; one of our own is neither.
-    const slave = openSync(pair.pty, constants.O_RDWR | constants.O_NOCTTY);
-    closeSync(pair.slave);
-    return { master: pair.master, slave };
+    try {
+      // The library's handle of the slave side is non-blocking and survives exec; one of our own is neither.
+      return { master: pair.master, slave: openSync(pair.pty, constants.O_RDWR | constants.O_NOCTTY) };
+    } catch (error) {
+      closeSync(pair.master);
+      throw error;
+    } finally {
+      closeSync(pair.slave);
+    }
   } catch (error) {
     if (error instanceof SallyportError) throw error;
     throw spawnFailed('a terminal', errnoOf(error), error);

@@ -47,7 +47,7 @@ export function eventOf(method: string, params: unknown, dialect: Dialect): Sess
         type: 'exited',
         processId: fields.string('processId'),
         seq: fields.optionalInteger('seq') ?? 0,
-        exitCode: fields.integer('exitCode'),
+        exitCode: fields.signed('exitCode'),
         timedOut: fields.booleanOr('timedOut', 'false'),
       }));
     case 'process/closed':

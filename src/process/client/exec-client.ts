@@ -7,7 +7,7 @@ import type { EnvironmentInfo } from '../environment.js';
 import type { SessionEvent } from '../events.js';
 import { ExecError } from '../exec-error.js';
 import type { ExecServer } from '../exec-server.js';
-import type { ExecHandler, ProcessSummary } from '../handler.js';
+import { DEFAULT_SIZE, type ExecHandler, type ProcessSummary } from '../handler.js';
 import type { Dialect, HttpHeader } from '../messages.js';
 import { CLIENT_BUFFER_EVENTS } from './limits.js';
 import { localPeer } from './local-peer.js';
@@ -54,6 +54,8 @@ export interface HttpOptions {
   readonly redirectPolicy?: 'follow' | 'stop';
 }
 
+type ProcessEvent = Exclude<SessionEvent, { type: 'bodyDelta' }>;
+
 const DEFAULT_NAME = 'sallyport';
 
 /** A client of the process protocol, over whatever transport, or of a handler in the same process. */
@@ -65,7 +67,7 @@ export class ExecClient implements AsyncDisposable {
   #peer!: ExecPeer;
   #closed: { readonly reason: Error | undefined } | undefined;
   /** Processes other than ours are nobody's; events of a start that is not answered yet wait for its handle. */
-  #early: Exclude<SessionEvent, { type: 'bodyDelta' }>[] = [];
+  #early: ProcessEvent[] = [];
 
   private constructor() {}
 
@@ -133,19 +135,22 @@ export class ExecClient implements AsyncDisposable {
         env: options.env ?? {},
         tty: typeof stdio === 'object',
         pipeStdin: stdio === 'pipes-with-stdin',
-        ...(typeof stdio === 'object' ? { size: { rows: stdio.rows ?? 24, cols: stdio.cols ?? 80 } } : {}),
+        ...(typeof stdio === 'object'
+          ? { size: { rows: stdio.rows ?? DEFAULT_SIZE.rows, cols: stdio.cols ?? DEFAULT_SIZE.cols } }
+          : {}),
         arg0,
         timeoutMs,
         envPolicy,
       });
+    } catch (error) {
+      this.#takeEarly(processId);
+      throw error;
     } finally {
       this.#starting.delete(processId);
     }
     const handle = new ProcessHandle(processId, this.#peer);
     this.#handles.set(processId, handle);
-    const early = this.#early;
-    this.#early = early.filter((event) => event.processId !== processId);
-    for (const event of early) if (event.processId === processId) this.#deliver(handle, event);
+    for (const event of this.#takeEarly(processId)) this.#deliver(handle, event);
     if (this.#end !== undefined) handle.fail(lost(this.#end.reason));
     this.#peer.begin(processId);
     return handle;
@@ -242,10 +247,24 @@ export class ExecClient implements AsyncDisposable {
     if (event.type === 'bodyDelta') return;
     const handle = this.#handles.get(event.processId);
     if (handle !== undefined) return this.#deliver(handle, event);
-    if (this.#starting.has(event.processId)) this.#early.push(event);
+    if (!this.#starting.has(event.processId)) return;
+    // Waiting for the reader is no way out: the answer to the start comes behind it.
+    if (this.#early.length >= CLIENT_BUFFER_EVENTS) {
+      throw new SallyportError(
+        'PROCESS_PROTOCOL',
+        'the server announces a process without end before it has started it',
+      );
+    }
+    this.#early.push(event);
   }
 
-  #deliver(handle: ProcessHandle, event: Exclude<SessionEvent, { type: 'bodyDelta' }>): void | Promise<void> {
+  #takeEarly(processId: string): ProcessEvent[] {
+    const early = this.#early;
+    this.#early = early.filter((event) => event.processId !== processId);
+    return early.filter((event) => event.processId === processId);
+  }
+
+  #deliver(handle: ProcessHandle, event: ProcessEvent): void | Promise<void> {
     const held = handle.take(event);
     if (handle.ended) this.#handles.delete(handle.processId);
     return held;

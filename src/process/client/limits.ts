@@ -13,5 +13,5 @@ export const RESUME_PAUSE_MAX_MS = 2_000;
 /** Output of one process that waits for somebody to read it before the server is held back, in bytes. */
 export const CLIENT_BUFFER_BYTES = 1024 * 1024;
 
-/** Events that wait for a slow consumer of `events()` before the server is held back. */
+/** Events that wait for a slow consumer of `events()` before the oldest is dropped, or for the answer to the start that they belong to. */
 export const CLIENT_BUFFER_EVENTS = 1_024;

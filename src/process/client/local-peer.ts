@@ -34,6 +34,9 @@ export function localPeer(handler: ExecHandler, events: PeerEvents): ExecPeer {
     },
     read: (processId, afterSeq, maxBytes, waitMs) =>
       handler.read(session, { processId, afterSeq, maxBytes, waitMs }, forever.signal),
+    async timedOut(processId) {
+      return (await handler.wait(session, processId, 0, forever.signal)).timedOut;
+    },
     write: (processId, bytes, writeId) =>
       handler.write(session, processId, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), writeId),
     async closeStdin(processId) {

@@ -21,6 +21,8 @@ export interface ExecPeer {
   /** Lets events of a started process come, once somebody is there to take them. */
   begin(processId: string): void;
   read(processId: string, afterSeq: number, maxBytes?: number, waitMs?: number): Promise<ReadOutput>;
+  /** Whether a process that has exited was ended because its time was up. */
+  timedOut(processId: string): Promise<boolean>;
   write(processId: string, bytes: Uint8Array, writeId: string): Promise<WriteStatus>;
   closeStdin(processId: string): Promise<void>;
   resize(processId: string, size: TerminalSize): Promise<void>;

@@ -3,8 +3,8 @@ import type { TerminalSize } from '../../sandbox/index.js';
 import type { SessionEvent } from '../events.js';
 import { ExecError } from '../exec-error.js';
 import type { StreamName } from '../messages.js';
-import { CLIENT_BUFFER_BYTES } from './limits.js';
-import type { ExecPeer } from './peer.js';
+import { CLIENT_BUFFER_BYTES, CLIENT_BUFFER_EVENTS } from './limits.js';
+import type { ExecPeer, ReadOutput } from './peer.js';
 
 /** A piece of output. */
 export interface OutputPiece {
@@ -31,6 +31,7 @@ export class ProcessHandle implements AsyncDisposable {
   #rejectExit: (error: Error) => void = () => {};
   #exited: ProcessExit | undefined;
   #ended = false;
+  #ending = false;
   #failure: Error | undefined;
   #lastSeq = 0;
   #buffered = 0;
@@ -39,6 +40,8 @@ export class ProcessHandle implements AsyncDisposable {
   #release: (() => void) | undefined;
   /** Events that came while missed output is being fetched. */
   #recovering: ProcessEvent[] | undefined;
+  /** Whether an answer is awaited that comes behind those events: then none may be held back. */
+  #fetching = false;
 
   constructor(processId: string, peer: ExecPeer) {
     this.processId = processId;
@@ -59,19 +62,24 @@ export class ProcessHandle implements AsyncDisposable {
   /** The same with the name of the stream. */
   async *pieces(): AsyncIterableIterator<OutputPiece> {
     this.#consumer = 'reading';
-    for (;;) {
-      const piece = this.#pieces.shift();
-      if (piece !== undefined) {
-        this.#buffered -= piece.bytes.length;
-        if (this.#buffered < CLIENT_BUFFER_BYTES) this.#letGo();
-        yield piece;
-      } else if (this.#failure !== undefined) throw this.#failure;
-      else if (this.#ended) return;
-      else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
+    try {
+      for (;;) {
+        const piece = this.#pieces.shift();
+        if (piece !== undefined) {
+          this.#buffered -= piece.bytes.length;
+          if (this.#buffered < CLIENT_BUFFER_BYTES) this.#letGo();
+          yield piece;
+        } else if (this.#failure !== undefined) throw this.#failure;
+        else if (this.#ended) return;
+        else {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        }
       }
+    } finally {
+      // Whoever stops reading must not hold the process back, nor the answers that come behind its output.
+      this.#discard();
     }
   }
 
@@ -95,17 +103,19 @@ export class ProcessHandle implements AsyncDisposable {
     return this.#peer.signal(this.processId, signal);
   }
 
-  /** Ends it, at once or with `graceMs` to comply with SIGTERM. Tells whether it was running. */
+  /**
+   * Ends it, at once or with `graceMs` to comply with SIGTERM. Tells whether it was running. From here on output waits for
+   * no reader: what does not fit the buffer is dropped, because the answer comes behind it.
+   */
   terminate(options: { readonly graceMs?: number } = {}): Promise<boolean> {
+    this.#ending = true;
+    this.#letGo();
     return this.#peer.terminate(this.processId, options.graceMs ?? 0);
   }
 
   /** Waits for the exit. Output that nobody reads is dropped meanwhile, so that the process cannot get stuck on it. */
   wait(): Promise<ProcessExit> {
-    if (this.#consumer === 'none') {
-      this.#consumer = 'discarding';
-      this.#letGo();
-    }
+    if (this.#consumer === 'none') this.#discard();
     return this.#exit;
   }
 
@@ -123,10 +133,12 @@ export class ProcessHandle implements AsyncDisposable {
 
   /** Takes an event of this process; for the client only. */
   take(event: ProcessEvent): void | Promise<void> {
-    if (this.#recovering !== undefined) {
-      this.#recovering.push(event);
-      return;
-    }
+    if (this.#recovering === undefined) return this.#apply(event);
+    this.#recovering.push(event);
+    if (!this.#fetching && this.#recovering.length >= CLIENT_BUFFER_EVENTS) return this.#untilLetGo();
+  }
+
+  #apply(event: ProcessEvent): void | Promise<void> {
     // Numbers tell what was seen already; servers of the first dialect send none.
     if (event.seq > 0 && event.seq <= this.#lastSeq) return;
     if (this.#peer.dialect === 'later') this.#lastSeq = Math.max(this.#lastSeq, event.seq);
@@ -137,18 +149,12 @@ export class ProcessHandle implements AsyncDisposable {
       return;
     }
     if (event.type === 'closed') return this.#end();
-    if (this.#consumer === 'discarding') return;
+    if (this.#consumer === 'discarding' || (this.#ending && this.#buffered >= CLIENT_BUFFER_BYTES)) return;
     this.#pieces.push({ stream: event.stream, bytes: event.bytes });
     this.#buffered += event.bytes.length;
     this.#notify();
-    if (this.#buffered < CLIENT_BUFFER_BYTES) return;
-    return new Promise((resolve) => {
-      const earlier = this.#release;
-      this.#release = () => {
-        earlier?.();
-        resolve();
-      };
-    });
+    if (this.#buffered < CLIENT_BUFFER_BYTES || this.#ending) return;
+    return this.#untilLetGo();
   }
 
   /** Whether nothing more will come. */
@@ -164,29 +170,39 @@ export class ProcessHandle implements AsyncDisposable {
   /** Fetches what was missed while the connection was down; for the client only. */
   async recover(): Promise<void> {
     this.hold();
+    const { processId } = this;
     try {
-      for (;;) {
-        const missed = await this.#peer.read(this.processId, this.#lastSeq, CLIENT_BUFFER_BYTES);
-        const later = this.#recovering ?? [];
-        this.#recovering = undefined;
-        const { processId } = this;
+      let missed: ReadOutput;
+      do {
+        missed = await this.#fetch(() => this.#peer.read(processId, this.#lastSeq, CLIENT_BUFFER_BYTES));
         if (missed.firstSeq !== undefined) throw new ExecError('internal', 'output was lost with the connection');
-        for (const chunk of missed.chunks) await this.take({ type: 'output', processId, ...chunk });
-        const last = missed.chunks.at(-1)?.seq;
-        if (last !== undefined && missed.nextSeq === last + 1 && !missed.exited) {
-          this.#recovering = later;
-          continue;
-        }
-        if (missed.exited && this.#exited === undefined) {
-          this.#exited = { exitCode: missed.exitCode ?? 0, timedOut: false };
-          this.#resolveExit(this.#exited);
-        }
-        for (const event of later) await this.take(event);
-        if (missed.closed) this.#end();
-        return;
+        for (const chunk of missed.chunks) await this.#apply({ type: 'output', processId, ...chunk });
+        // An exit has a number too, so the next one follows the last chunk when there may be more chunks.
+      } while (missed.nextSeq === (missed.chunks.at(-1)?.seq ?? Number.NaN) + 1);
+      if (missed.exited && this.#exited === undefined) {
+        const timedOut = await this.#fetch(() => this.#peer.timedOut(processId));
+        this.#exited = { exitCode: missed.exitCode ?? 0, timedOut };
+        this.#resolveExit(this.#exited);
       }
+      // What comes meanwhile is newer than all that was missed, and waits until it is its turn.
+      for (let event = this.#recovering?.shift(); event !== undefined; event = this.#recovering?.shift()) {
+        await this.#apply(event);
+      }
+      this.#recovering = undefined;
+      if (this.#buffered < CLIENT_BUFFER_BYTES) this.#letGo();
+      if (missed.closed) this.#end();
     } catch (error) {
       this.fail(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async #fetch<Result>(ask: () => Promise<Result>): Promise<Result> {
+    this.#fetching = true;
+    this.#letGo();
+    try {
+      return await ask();
+    } finally {
+      this.#fetching = false;
     }
   }
 
@@ -202,6 +218,13 @@ export class ProcessHandle implements AsyncDisposable {
     for await (const { bytes } of this.pieces()) yield bytes;
   }
 
+  #discard(): void {
+    this.#consumer = 'discarding';
+    this.#pieces.length = 0;
+    this.#buffered = 0;
+    this.#letGo();
+  }
+
   #end(): void {
     this.#ended = true;
     this.#notify();
@@ -211,6 +234,16 @@ export class ProcessHandle implements AsyncDisposable {
   #notify(): void {
     this.#wake?.();
     this.#wake = undefined;
+  }
+
+  #untilLetGo(): Promise<void> {
+    return new Promise((resolve) => {
+      const earlier = this.#release;
+      this.#release = () => {
+        earlier?.();
+        resolve();
+      };
+    });
   }
 
   #letGo(): void {

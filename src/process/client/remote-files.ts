@@ -27,8 +27,8 @@ export function remoteFiles(rpc: Rpc, dialect: () => Dialect): FileAccess {
         isFile: fields.boolean('isFile'),
         isSymlink: fields.boolean('isSymlink'),
         size: fields.integer('size'),
-        createdAtMs: fields.integer('createdAtMs'),
-        modifiedAtMs: fields.integer('modifiedAtMs'),
+        createdAtMs: fields.signed('createdAtMs'),
+        modifiedAtMs: fields.signed('modifiedAtMs'),
       })),
     canonicalize: (path) =>
       call('fs/canonicalize', { path: uri(path) }, 'repeatable', (fields) => fields.place('path')),

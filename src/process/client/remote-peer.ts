@@ -65,7 +65,10 @@ export async function remotePeer(
     rpc.notify('initialized', {});
   };
 
+  let over = false;
   const give = (reason: Error | undefined): void => {
+    if (over) return;
+    over = true;
     rpc.fail(reason ?? new SallyportError('PROCESS_CONNECTION_LOST', 'the client is closed'));
     events.onClosed(reason);
   };
@@ -87,6 +90,8 @@ export async function remotePeer(
       if (leaving || performance.now() >= deadline) break;
       try {
         transport = await reconnect();
+        // Whoever closed meanwhile could only close the connection that was lost.
+        if (leaving) return transport.terminate();
         rpc.attach(transport);
         await handshake();
         watch();
@@ -136,10 +141,20 @@ export async function remotePeer(
         chunks: readChunks(fields),
         nextSeq: fields.integer('nextSeq'),
         exited: fields.boolean('exited'),
-        exitCode: fields.optionalInteger('exitCode') ?? null,
+        exitCode: fields.optionalSigned('exitCode') ?? null,
         closed: fields.booleanOr('closed', 'false'),
         firstSeq: fields.optionalInteger('firstSeq'),
       }));
+    },
+    async timedOut(processId) {
+      try {
+        const result = await rpc.request('process/wait', { processId, waitMs: 0 }, 'repeatable');
+        return answer('process/wait', result, dialect, (fields) => fields.booleanOr('timedOut', 'false'));
+      } catch (error) {
+        // Other servers know neither this question nor such an end.
+        if (error instanceof ExecError) return false;
+        throw error;
+      }
     },
     async write(processId, bytes, writeId) {
       const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
@@ -165,7 +180,7 @@ export async function remotePeer(
           argv: entry.strings('argv'),
           tty: entry.boolean('tty'),
           running: entry.boolean('running'),
-          exitCode: entry.optionalInteger('exitCode') ?? null,
+          exitCode: entry.optionalSigned('exitCode') ?? null,
           closed: entry.boolean('closed'),
         })),
       );
@@ -206,7 +221,11 @@ export async function remotePeer(
     close() {
       leaving = true;
       return new Promise((resolve) => {
-        transport.onClose(() => resolve());
+        transport.onClose(() => {
+          // While the session is being resumed, nobody else says that it is over.
+          give(undefined);
+          resolve();
+        });
         transport.close('the client is done');
       });
     },

@@ -1,7 +1,7 @@
-import { SallyportError } from '../../errors/index.js';
+import { isSallyportError, SallyportError } from '../../errors/index.js';
 import { printable, type Transport } from '../../wire/index.js';
 import { ExecError, refusalKind } from '../exec-error.js';
-import { type Incoming, Malformed, readEnvelope } from '../messages.js';
+import { type Incoming, readEnvelope } from '../messages.js';
 
 /** Whether a request may be sent again on another connection without doing anything twice. */
 export type Repeatable = 'repeatable' | 'once';
@@ -23,6 +23,7 @@ export class Rpc {
   readonly #onNotification: (method: string, params: unknown) => void | Promise<void>;
   #transport: Transport<unknown, unknown> | undefined;
   #nextId = 1;
+  #failure: Error | undefined;
 
   constructor(onNotification: (method: string, params: unknown) => void | Promise<void>) {
     this.#onNotification = onNotification;
@@ -40,11 +41,12 @@ export class Rpc {
   }
 
   request(method: string, params: unknown, repeatable: Repeatable = 'once'): Promise<unknown> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       const id = this.#nextId;
       this.#nextId += 1;
       this.#pending.set(id, { method, params, repeatable, resolve, reject });
-      this.#send({ id, method, params });
+      this.#ask(id, method, params);
     });
   }
 
@@ -55,7 +57,7 @@ export class Rpc {
   /** Sends what can be sent again, and gives up on the rest. */
   repeat(): void {
     for (const [id, { method, params, repeatable, reject }] of [...this.#pending]) {
-      if (repeatable === 'repeatable') this.#send({ id, method, params });
+      if (repeatable === 'repeatable') this.#ask(id, method, params);
       else {
         this.#pending.delete(id);
         reject(new SallyportError('PROCESS_CONNECTION_LOST', `the connection was lost during ${method}`));
@@ -63,22 +65,33 @@ export class Rpc {
     }
   }
 
-  /** Gives up on every request. */
+  /** Gives up on every request, also those to come. */
   fail(error: Error): void {
+    this.#failure = error;
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();
+  }
+
+  /** Sends a request. One that cannot be sent fails, and no other. */
+  #ask(id: number, method: string, params: unknown): void {
+    try {
+      this.#send({ id, method, params });
+    } catch (error) {
+      this.#take(id)?.reject(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   #send(message: unknown): void {
     try {
       void this.#transport?.send(message);
-    } catch {
+    } catch (error) {
       // The close that follows decides what becomes of the request.
+      if (!isSallyportError(error, 'WIRE_CLOSED')) throw error;
     }
   }
 
   #receive(message: unknown): void | Promise<void> {
-    const incoming: Incoming = readEnvelope(message instanceof Malformed ? undefined : message, ID_LENGTH);
+    const incoming: Incoming = readEnvelope(message, ID_LENGTH);
     switch (incoming.kind) {
       case 'notification':
         return this.#onNotification(incoming.method, incoming.params);

@@ -6,7 +6,7 @@ import { badRequest } from './errors.js';
 /** The files that a session has open for reading in blocks. */
 export class FileHandles {
   readonly #limits: Pick<ProcessLimits, 'fileHandles' | 'readBlockBytes'>;
-  readonly #files = new Map<string, FileHandle | 'opening'>();
+  readonly #files = new Map<string, { file?: FileHandle }>();
 
   constructor(limits: Pick<ProcessLimits, 'fileHandles' | 'readBlockBytes'>) {
     this.#limits = limits;
@@ -17,14 +17,15 @@ export class FileHandles {
     if (this.#files.has(handleId)) throw badRequest(`file handle \`${handleId}\` already exists`);
     const limit = this.#limits.fileHandles;
     if (this.#files.size >= limit) throw badRequest(`too many open file handles: the limit is ${limit}`);
-    this.#files.set(handleId, 'opening');
+    const entry: { file?: FileHandle } = {};
+    this.#files.set(handleId, entry);
     try {
       const file = await opening();
-      // The session may have ended, or the handle been closed, while the file was opened.
-      if (this.#files.get(handleId) === 'opening') this.#files.set(handleId, file);
+      // The session may have ended, or the handle been closed, while the file was opened, and another one have its name.
+      if (this.#files.get(handleId) === entry) entry.file = file;
       else await file.close();
     } catch (error) {
-      this.#files.delete(handleId);
+      if (this.#files.get(handleId) === entry) this.#files.delete(handleId);
       throw error;
     }
   }
@@ -32,13 +33,10 @@ export class FileHandles {
   async readBlock(handleId: string, offset: number, length: number): Promise<{ bytes: Buffer; eof: boolean }> {
     const limit = this.#limits.readBlockBytes;
     if (length < 1 || length > limit) throw badRequest(`len must be from 1 to ${limit}, not ${length}`);
-    const file = this.#files.get(handleId);
-    if (file === undefined || file === 'opening') {
-      throw new ExecError('notFound', `unknown file handle \`${handleId}\``);
-    }
-    const { size } = await file.stat();
-    // A sparse file may claim any size: only what is there is allocated.
-    const bytes = Buffer.allocUnsafe(Math.max(0, Math.min(length, size - offset)));
+    const file = this.#files.get(handleId)?.file;
+    if (file === undefined) throw new ExecError('notFound', `unknown file handle \`${handleId}\``);
+    // What a file says of its size is not asked: files of /proc say 0 and have content.
+    const bytes = Buffer.allocUnsafe(length);
     let filled = 0;
     while (filled < bytes.length) {
       const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, offset + filled);
@@ -49,9 +47,9 @@ export class FileHandles {
   }
 
   async close(handleId: string): Promise<void> {
-    const file = this.#files.get(handleId);
+    const file = this.#files.get(handleId)?.file;
     this.#files.delete(handleId);
-    if (file !== undefined && file !== 'opening') await file.close();
+    await file?.close();
   }
 
   async closeAll(): Promise<void> {

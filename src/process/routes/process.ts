@@ -2,6 +2,7 @@ import type { TerminalSize } from '../../sandbox/index.js';
 import type { EnvPolicy } from '../env-policy.js';
 import { ExecError } from '../exec-error.js';
 import type { Fields } from '../fields.js';
+import { DEFAULT_SIZE } from '../handler.js';
 import type { ReadResult } from '../managed-process.js';
 import type { Dialect, ReadResponse } from '../messages.js';
 import type { Route } from '../routing.js';
@@ -72,7 +73,9 @@ function envPolicy(fields: Fields | undefined): EnvPolicy | undefined {
 
 function optionalSize(fields: Fields): TerminalSize | undefined {
   const [rows, cols] = [fields.optionalInteger('rows'), fields.optionalInteger('cols')];
-  return rows === undefined && cols === undefined ? undefined : { rows: rows ?? 24, cols: cols ?? 80 };
+  return rows === undefined && cols === undefined
+    ? undefined
+    : { rows: rows ?? DEFAULT_SIZE.rows, cols: cols ?? DEFAULT_SIZE.cols };
 }
 
 const read: Route = (fields, limits) => {

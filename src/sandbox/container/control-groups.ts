@@ -81,9 +81,17 @@ function ownGroup(text: string, controller: string): string {
   return '/';
 }
 
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
 /** Removes groups that a program before us left, which was killed before it could. */
 function sweep(folder: string): void {
-  for (const name of attempt(() => readdirSync(folder)) === undefined ? readdirSync(folder) : []) {
+  for (const name of namesIn(folder)) {
     const owner = /^sallyport-(\d+)-[0-9a-f]+-\d+$/.exec(name)?.[1];
     if (owner === undefined || Number(owner) === process.pid || read(`/proc/${owner}/stat`) !== undefined) continue;
     attempt(() => rmdirSync(join(folder, name)));

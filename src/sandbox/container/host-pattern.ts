@@ -56,12 +56,6 @@ export function covers(pattern: HostPattern, host: string, port: number): boolea
   return pattern.host === host;
 }
 
-/** Writes a pattern the way it is read. */
-export function formatHostPattern({ kind, host, port }: HostPattern): string {
-  if (kind === 'below') return `*.${host}:${port}`;
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
 /** Tells whether every host that one pattern covers is covered by another. */
 export function within(inner: HostPattern, outer: HostPattern): boolean {
   if (inner.port !== outer.port) return false;

@@ -79,6 +79,7 @@ function readErrand(client: Socket): Promise<Errand | undefined> {
     let greeted = false;
     const settle = (errand: Errand | undefined, rest: Buffer): void => {
       client.off('data', take);
+      client.off('end', endedEarly);
       client.pause();
       if (rest.length > 0) client.unshift(rest);
       resolve(errand);
@@ -121,10 +122,11 @@ function readErrand(client: Socket): Promise<Errand | undefined> {
     };
     client.on('data', take);
     client.once('close', () => resolve(undefined));
-    client.once('end', () => {
+    const endedEarly = (): void => {
       resolve(undefined);
-      if (client.listenerCount('data') > 0) client.destroy();
-    });
+      client.destroy();
+    };
+    client.once('end', endedEarly);
   });
 }
 

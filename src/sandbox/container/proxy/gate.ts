@@ -17,7 +17,7 @@ export interface ProxyDecision {
 }
 
 export type Passage =
-  | { readonly ok: true; readonly host: string; readonly address: string; readonly reason: string }
+  | { readonly ok: true; readonly address: string; readonly reason: string }
   | { readonly ok: false; readonly reason: string };
 
 /** Finds the addresses of a name. */
@@ -83,10 +83,10 @@ export class Gate {
 
   #judgeAddress(address: string, port: number): Passage {
     const special = specialAddress(address);
-    if (this.#listed(address, port)) return { ok: true, host: address, address, reason: 'the address is on the list' };
+    if (this.#listed(address, port)) return { ok: true, address, reason: 'the address is on the list' };
     if (this.#unlisted === 'refused') return no('the address is not on the list');
     if (special !== undefined) return no(`the address is not public (${special}), and not on the list`);
-    return { ok: true, host: address, address, reason: 'the address is public' };
+    return { ok: true, address, reason: 'the address is public' };
   }
 
   #judgeAnswer(name: string, answer: readonly string[], port: number): Passage {
@@ -98,7 +98,7 @@ export class Gate {
       // This one name stands for the loopback everywhere: who lists it means it.
       const meant = name === 'localhost' && special?.includes('loopback') === true && this.#listed(name, port);
       if (special === undefined || meant || this.#listed(address, port)) {
-        return { ok: true, host: name, address, reason: 'the name and its address are allowed' };
+        return { ok: true, address, reason: 'the name and its address are allowed' };
       }
       obstacle = `the name leads to ${address} (${special}), which is not public and not on the list itself`;
     }

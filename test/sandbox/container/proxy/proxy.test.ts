@@ -1,10 +1,11 @@
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { containerLevel } from '../../../../src/sandbox/container/container-level.js';
 import { parseHostPattern } from '../../../../src/sandbox/container/host-pattern.js';
 import { GUEST_POLICY } from '../../../../src/sandbox/container/policies.js';
+import { serveClient } from '../../../../src/sandbox/container/proxy/client.js';
 import { Gate, type ProxyDecision } from '../../../../src/sandbox/container/proxy/gate.js';
 import { readHttpHead } from '../../../../src/sandbox/container/proxy/http-head.js';
 import { openProxy } from '../../../../src/sandbox/container/proxy/proxy.js';
@@ -211,5 +212,29 @@ describe.runIf(here.available)('from a room', () => {
       .filter((target) => !/^(socket:|pipe:|\/dev\/null$|\/proc\/)/.test(target));
     expect(strange).toEqual([]);
     expect(listing.text.match(/socket:|pipe:/g)).toHaveLength(2);
+  });
+});
+
+describe('a client that has said all it has to say', () => {
+  test('still hears the answer', async () => {
+    const web = createTcpServer({ allowHalfOpen: true }, (socket) => {
+      let heard = '';
+      socket.on('data', (chunk) => {
+        heard += chunk;
+      });
+      socket.on('end', () => setTimeout(() => socket.end(`heard ${heard}`), 50));
+    });
+    await new Promise<void>((done) => web.listen(0, '127.0.0.1', done));
+    const { port } = web.address() as AddressInfo;
+    const proxy = createTcpServer({ allowHalfOpen: true }, (socket) => {
+      void serveClient(socket, gate([`127.0.0.1:${port}`]), () => {});
+    });
+    await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done));
+    const client = connect({ port: (proxy.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
+    client.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\n`);
+    client.once('data', () => client.end('all of it'));
+    expect(await text(client)).toContain('heard all of it');
+    proxy.close();
+    web.close();
   });
 });
