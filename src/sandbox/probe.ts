@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { probeCgroups } from './cgroups.js';
+import { groupsFinding } from './cgroups.js';
 import { containerLevel } from './container/container-level.js';
+import { findGroupHome } from './container/control-groups.js';
 import { GUEST_POLICY } from './container/policies.js';
 import { PROBE_TIMEOUT_MS } from './limits.js';
 import { nativeTerminal } from './native-terminal.js';
@@ -138,7 +139,7 @@ export async function probeMachine(): Promise<MachineReport> {
     terminal: probeTerminal(),
     bubblewrap,
     userNamespaces,
-    cgroups: probeCgroups(),
+    cgroups: groupsFinding(findGroupHome()),
     prlimit: probePrlimit(),
     wasmtime,
     wazero,

@@ -52,7 +52,7 @@ describe('a process that its observer ends', () => {
   it('is ended also when that comes while it is being started', async () => {
     const observer = {
       process: (_session: unknown, { terminate }: { readonly terminate: () => void }) => {
-        setImmediate(terminate);
+        terminate();
         return { started: () => {}, ended: () => {}, connected: () => {} };
       },
       request: () => ({ decided: () => {}, ended: () => {} }),
