@@ -105,12 +105,12 @@ export class FrameDecoder implements MessageDecoder<Uint8Array> {
     body.set(chunk.subarray(at, at + taken), this.bodyFilled);
     this.bodyFilled += taken;
     if (this.bodyFilled === this.bodyLength) {
-      this.complete(body.length === this.bodyLength ? body : body.subarray(0, this.bodyLength), onPayload);
+      this.complete(body, onPayload);
     }
     return at + taken;
   }
 
-  /** Doubles the body as it fills, which copies every byte at most twice in all, and never beyond what was announced. */
+  /** Doubles the body as it fills, so that growing copies fewer bytes than arrive, and never beyond what was announced. */
   private roomFor(needed: number): Uint8Array {
     const { body } = this;
     if (body !== undefined && needed <= body.length) return body;

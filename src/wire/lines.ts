@@ -4,14 +4,18 @@ import type { MessageDecoder } from './message-decoder.js';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
+const EMPTY = Buffer.alloc(0);
 
 /**
  * Splits a byte stream into lines. Lines end with LF or CRLF, the last one may have no end, blank ones are skipped. The
- * limit holds while a line arrives, so a line without an end costs at most the limit.
+ * limit holds while a line arrives, so a line without an end costs at most twice the limit, in however small pieces it comes.
+ *
+ * A line that lies within one chunk is a view into that chunk; one that came in several has memory of its own.
  */
 export class LineDecoder implements MessageDecoder<Uint8Array> {
   readonly #maxLineBytes: number;
-  #parts: Uint8Array[] = [];
+  /** What has arrived of a line: `#size` bytes, and room for more. */
+  #partial = EMPTY;
   #size = 0;
   #completed = 0;
 
@@ -40,13 +44,12 @@ export class LineDecoder implements MessageDecoder<Uint8Array> {
     }
     if (start < chunk.byteLength) {
       this.#charge(chunk.byteLength - start);
-      this.#parts.push(start === 0 ? chunk : chunk.subarray(start));
-      this.#size += chunk.byteLength - start;
+      this.#keep(start === 0 ? chunk : chunk.subarray(start));
     }
   }
 
   end(emit: (line: Uint8Array) => void): void {
-    if (this.#size > 0) this.#emit(new Uint8Array(0), emit);
+    if (this.#size > 0) this.#emit(EMPTY, emit);
   }
 
   #charge(more: number): void {
@@ -57,12 +60,25 @@ export class LineDecoder implements MessageDecoder<Uint8Array> {
     }
   }
 
+  /** Doubles the room as it fills: a line in many small pieces costs no more than its bytes, each copied a few times at most. */
+  #keep(part: Uint8Array): void {
+    const needed = this.#size + part.byteLength;
+    if (needed > this.#partial.byteLength) {
+      const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.#partial.byteLength));
+      larger.set(this.#partial.subarray(0, this.#size));
+      this.#partial = larger;
+    }
+    this.#partial.set(part, this.#size);
+    this.#size = needed;
+  }
+
   #emit(tail: Uint8Array, emit: (line: Uint8Array) => void): void {
     let line = tail;
     this.#completed += 1;
     if (this.#size > 0) {
-      line = Buffer.concat([...this.#parts, tail]);
-      this.#parts = [];
+      this.#keep(tail);
+      line = this.#partial.subarray(0, this.#size);
+      this.#partial = EMPTY;
       this.#size = 0;
     }
     if (line.at(-1) === RETURN) line = line.subarray(0, -1);

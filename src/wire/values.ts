@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { DEPTH_CEILING, MAX_DEPTH, MAX_VALUE_BYTES, MAX_VALUES } from './limits.js';
+import { isPlainObject } from './msgpack/unserializable.js';
 
 /**
  * Transport-safe values as the runner specification defines them: one module that checks, names the path of the first
@@ -78,14 +79,12 @@ class Walk {
   overLimit = false;
   readonly #ancestors: object[] = [];
   readonly #limits: Required<ValueLimits>;
-  readonly #maxDepth: number;
   #values = 0;
   #bytes = 0;
 
   constructor(limits: ValueLimits) {
     const { depth = MAX_DEPTH, values = MAX_VALUES, bytes = MAX_VALUE_BYTES } = limits;
-    this.#limits = { depth, values, bytes };
-    this.#maxDepth = Math.min(depth, DEPTH_CEILING);
+    this.#limits = { depth: Math.min(depth, DEPTH_CEILING), values, bytes };
   }
 
   copy(value: unknown, depth: number): TransportValue | typeof REFUSED {
@@ -109,7 +108,7 @@ class Walk {
     const isArray = Array.isArray(value);
     if (isArray ? !isPlainArray(value) : !isPlainObject(value)) return this.#refuse(labelOf(value));
     if (this.#ancestors.includes(value)) return this.#refuse('cycle');
-    if (depth >= this.#maxDepth) return this.#refuseOver(`more than ${this.#maxDepth} levels`);
+    if (depth >= this.#limits.depth) return this.#refuseOver(`more than ${this.#limits.depth} levels`);
     this.#ancestors.push(value);
     const copy = isArray ? this.#copyArray(value, depth) : this.#copyRecord(value, depth);
     this.#ancestors.pop();
@@ -187,18 +186,6 @@ function isPlainArray(value: readonly unknown[]): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   // `Array.prototype` is itself an array, in every realm; the prototype of a subclass is not.
   return prototype === Array.prototype || (!types.isProxy(prototype) && Array.isArray(prototype));
-}
-
-function isPlainObject(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === Object.prototype || prototype === null) return true;
-  if (typeof prototype !== 'object' || types.isProxy(prototype)) return false;
-  // The `Object.prototype` of another realm: it ends the chain and owns what only that object owns.
-  return (
-    Object.getPrototypeOf(prototype) === null &&
-    Object.hasOwn(prototype, 'isPrototypeOf') &&
-    Object.hasOwn(prototype, '__lookupGetter__')
-  );
 }
 
 const SLOTS: ReadonlyArray<readonly [(value: unknown) => boolean, string]> = [

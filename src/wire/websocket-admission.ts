@@ -10,7 +10,7 @@ export interface AdmissionRules {
   readonly path?: string | undefined;
   /** Web pages that may connect, such as `https://app.example`. None, unless named. */
   readonly allowedOrigins?: readonly string[] | undefined;
-  /** Names besides IP addresses and `localhost` that the `Host` header may bear. */
+  /** Names that the `Host` header may bear besides those of this machine, when a loopback address is listened on. */
   readonly allowedHosts?: readonly string[] | undefined;
   /** What a client must send as `Authorization: Bearer …`. */
   readonly token?: string | undefined;

@@ -98,7 +98,8 @@ function listening(server: Server, { host, port }: WebSocketListenerOptions): Pr
 async function close(server: Server, upgrader: Upgrader, reason = 'the server is going away'): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   upgrader.closeAll(reason);
-  server.closeIdleConnections();
+  // Those that are no WebSockets yet: a peer that connects and says nothing, or half a request, is not waited for.
+  server.closeAllConnections();
   // `ws` destroys a socket whose peer does not answer the goodbye in time.
   await closed;
 }

@@ -128,6 +128,8 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
   }
 
   readonly #onMessage = (data: Buffer, isBinary: boolean): void => {
+    // What comes after the end is for nobody.
+    if (this.#inbox.closeReason) return;
     let message: In;
     try {
       message = this.#decode(data, isBinary);
@@ -196,6 +198,7 @@ export function openWebSocket(url: string, options: ConnectOptions = {}): Promis
   return new Promise((resolve, reject) => {
     const refuse = (reason: string): void =>
       reject(new SallyportError('WIRE_CONNECT', `cannot connect to ${printable(url)}: ${reason}`));
+    if (options.signal?.aborted) return refuse('the caller gave up');
     let socket: WebSocket;
     try {
       socket = new WebSocket(url, {
@@ -212,7 +215,6 @@ export function openWebSocket(url: string, options: ConnectOptions = {}): Promis
       refuse('the caller gave up');
       socket.terminate();
     };
-    if (options.signal?.aborted) return onAbort();
     options.signal?.addEventListener('abort', onAbort, { once: true });
     const settle = (): void => options.signal?.removeEventListener('abort', onAbort);
     socket.once('open', () => {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isSallyportError } from '../../src/errors/index.js';
@@ -67,5 +69,22 @@ describe('LineDecoder', () => {
     });
     expect(size).toBe(3_200_000);
     expect(decoder.pending).toBe(false);
+  });
+
+  it('costs little more than its bytes when a line comes one byte at a time', () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage: () => void = runInNewContext('gc');
+    const used = (): number => {
+      collectGarbage();
+      const { heapUsed, arrayBuffers } = process.memoryUsage();
+      return heapUsed + arrayBuffers;
+    };
+    const decoder = new LineDecoder();
+    const before = used();
+    for (let index = 0; index < 200_000; index += 1) decoder.push(Buffer.from('x'), () => {});
+    expect(used() - before).toBeLessThan(5_000_000);
+    const lines: number[] = [];
+    decoder.push(Buffer.from('\n'), (line) => lines.push(line.byteLength));
+    expect(lines).toEqual([200_000]);
   });
 });

@@ -7,7 +7,9 @@ describe('printable', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const shown = printable(text);
-        expect(shown).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/);
+        expect(shown).not.toMatch(
+          /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/,
+        );
         expect(shown.isWellFormed()).toBe(true);
       }),
     );
@@ -17,5 +19,6 @@ describe('printable', () => {
     expect(printable('héllo 🌍 "x"')).toBe('héllo 🌍 "x"');
     expect(printable('abcdef', 3)).toBe('abc…');
     expect(printable('\u001b[31mred')).toBe('\\u001b[31mred');
+    expect(printable('\u200e\u200f\u061c')).toBe('\\u200e\\u200f\\u061c');
   });
 });

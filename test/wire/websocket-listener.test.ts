@@ -132,4 +132,17 @@ describe('a WebSocket listener', () => {
       (error) => isSallyportError(error, 'WIRE_LISTEN') && error.message.includes('the port is taken'),
     );
   });
+
+  it('closes without waiting for who has connected and not asked for a WebSocket', async () => {
+    const { port, close } = await listener();
+    const silent = connect(port, '127.0.0.1');
+    const halting = connect(port, '127.0.0.1');
+    for (const socket of [silent, halting]) socket.on('error', () => {});
+    await Promise.all([once(silent, 'connect'), once(halting, 'connect')]);
+    halting.write('GET / HTTP/1.1\r\nHost: loc');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const before = performance.now();
+    await close();
+    expect(performance.now() - before).toBeLessThan(2_000);
+  });
 });

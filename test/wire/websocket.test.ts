@@ -34,7 +34,30 @@ transportContract('a WebSocket', async () => {
   };
 });
 
+describe('opening a WebSocket', () => {
+  it('is refused when the caller has given up before', async () => {
+    const refused = openWebSocket('ws://127.0.0.1:9', { signal: AbortSignal.abort() });
+    await expect(refused).rejects.toMatchObject({ code: 'WIRE_CONNECT' });
+  });
+});
+
 describe('a WebSocket of JSON messages', () => {
+  it('decodes nothing after its close', async () => {
+    const { client, accepted, dispose } = await sockets();
+    onTestFinished(dispose);
+    const malformed: Error[] = [];
+    const transport = webSocketTransport(accepted, { onMalformed: (error) => malformed.push(error) });
+    transport.onMessage(() => {});
+    client.send('no JSON');
+    await expect.poll(() => malformed).toHaveLength(1);
+    client.pause();
+    transport.close();
+    client.send('no JSON');
+    client.resume();
+    await once(accepted, 'close');
+    expect(malformed).toHaveLength(1);
+  });
+
   it('accepts binary frames that hold UTF-8 JSON', async () => {
     const { client, accepted, dispose } = await sockets();
     onTestFinished(dispose);

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { SallyportError } from '../../errors/index.js';
 
 /** One offence: where it is and what is wrong. */
@@ -81,9 +82,9 @@ export function fitsIn64Bits(value: bigint): boolean {
 export function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Object.prototype || prototype === null) return true;
+  if (typeof prototype !== 'object' || types.isProxy(prototype)) return false;
   // The prototype of all objects of another realm: nothing above it, and it has what only that one has.
   return (
-    typeof prototype === 'object' &&
     Object.getPrototypeOf(prototype) === null &&
     Object.hasOwn(prototype, 'isPrototypeOf') &&
     Object.hasOwn(prototype, 'propertyIsEnumerable')
