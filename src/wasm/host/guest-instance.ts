@@ -175,7 +175,7 @@ export class GuestInstance {
   async #exited(): Promise<void> {
     await this.#guest.process.drained;
     await settledWithin(this.ended, EXIT_GRACE_MS);
-    // Somebody else may hold its output open, or nobody reads it because a stream is full.
+    // All that it wrote has been read; if the transport has not closed since, somebody else holds its output open.
     if (this.#ending === undefined) this.#ending = this.#finish(async () => undefined, 'failed');
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSallyportError, SallyportError } from '../../errors/index.js';
-import { BACKOFF_PATIENCE_MS, REFILL_DELAY_MS } from '../limits.js';
+import { BACKOFF_PATIENCE_MS, REFILL_DELAY_MS, START_FAILURES_ALLOWED } from '../limits.js';
 import type { WasmEvent } from './events.js';
 import { GuestInstance, type InstanceOptions } from './guest-instance.js';
 import { StartRecord } from './start-record.js';
@@ -53,7 +53,7 @@ export class GuestPool {
     for (const slot of this.#slots) {
       const instance = this.#usable(slot);
       // An empty place is better than a busy guest.
-      if (instance === undefined) return this.#slots.length > 1 && best?.load === 0 ? best : undefined;
+      if (instance === undefined) return best?.load === 0 ? best : undefined;
       if (best === undefined || instance.load < best.load) best = instance;
     }
     return best;
@@ -64,13 +64,17 @@ export class GuestPool {
     if (this.#disposed) throw disposed();
     const ready = this.ready();
     if (ready !== undefined) return ready;
-    const slot =
-      this.#slots.find((item) => this.#usable(item) === undefined && item.starting === undefined) ?? this.#slots[0];
-    if (slot === undefined) throw new TypeError('a pool has at least one place');
-    slot.starting ??= this.#fill(slot).finally(() => {
-      slot.starting = undefined;
-    });
-    return slot.starting;
+    const empty = this.#slots.filter((slot) => this.#usable(slot) === undefined);
+    const free = empty.find((slot) => slot.starting === undefined);
+    if (free !== undefined) {
+      free.starting = this.#fill(free).finally(() => {
+        free.starting = undefined;
+      });
+      return free.starting;
+    }
+    // All that are missing are on their way. Whoever comes first takes the call, unless another is less busy by then.
+    const started = await Promise.race(empty.map((slot) => slot.starting));
+    return this.ready() ?? started ?? this.acquire();
   }
 
   async dispose(): Promise<void> {
@@ -106,7 +110,9 @@ export class GuestPool {
       if (spare === undefined) break;
       const instance = await spare.catch(() => undefined);
       this.#refillSoon();
-      if (instance?.alive === true) return instance;
+      if (instance?.alive !== true) continue;
+      if (instance.hasSpoken) this.#starts.succeeded();
+      return instance;
     }
     const pause = this.#starts.pauseMs;
     if (pause > BACKOFF_PATIENCE_MS) throw this.#starts.refusal();
@@ -128,11 +134,10 @@ export class GuestPool {
     this.#all.add(instance);
     void instance.ended.then((error) => {
       this.#all.delete(instance);
-      if (!instance.hasSpoken && error !== undefined && countsAsStart(error)) this.#failed(error);
-      this.#refill();
+      if (error !== undefined && failedAtStart(instance, error)) this.#failed(error);
     });
     void instance.spoken.then(() => {
-      this.#starts.succeeded();
+      if (instance.calls > 0) this.#starts.succeeded();
       this.#refillSoon();
     });
     if (this.#disposed) {
@@ -152,20 +157,22 @@ export class GuestPool {
     setTimeout(() => this.#refill(), REFILL_DELAY_MS).unref();
   }
 
+  /** Starts what is missing. After too many failures in a row it waits for a call to show that the guest works. */
   #refill(): void {
-    while (!this.#disposed && this.#spares.length < this.#options.warm && this.#starts.failures === 0) {
+    const { warm } = this.#options;
+    while (!this.#disposed && this.#spares.length < warm && this.#starts.failures < START_FAILURES_ALLOWED) {
       const spare = this.#start();
-      spare.catch(() => {});
       this.#spares.push(spare);
-      void spare
-        .then(
-          (instance) => instance.ended,
-          () => {},
-        )
-        .then(() => {
-          const at = this.#spares.indexOf(spare);
-          if (at !== -1) this.#spares.splice(at, 1);
+      const gone = (): void => {
+        const at = this.#spares.indexOf(spare);
+        if (at !== -1) this.#spares.splice(at, 1);
+      };
+      spare.then((instance) => {
+        void instance.ended.then(() => {
+          gone();
+          this.#refill();
         });
+      }, gone);
     }
   }
 
@@ -177,8 +184,13 @@ export class GuestPool {
   }
 }
 
-/** Whether a guest that never sent a frame failed to start; one that broke the rules or took too long did start. */
-function countsAsStart({ code }: SallyportError): boolean {
+/**
+ * Whether a guest failed to start. One that was called and broke the rules or took too long did start; one that ended before
+ * anybody called it did not, whatever it did.
+ */
+function failedAtStart({ calls, hasSpoken }: GuestInstance, { code }: SallyportError): boolean {
+  if (calls === 0) return true;
+  if (hasSpoken) return false;
   return (
     code === 'WASM_START_FAILED' || code === 'WASM_START_TIMEOUT' || code === 'WASM_EXITED' || code === 'WASM_TRAPPED'
   );

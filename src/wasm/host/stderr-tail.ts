@@ -9,7 +9,9 @@ export class StderrTail {
 
   constructor(output: OutputStream | undefined, limit: number) {
     this.#limit = limit;
-    output?.onData((chunk) => this.#add(chunk));
+    output?.onData((chunk) => {
+      if (limit > 0) this.#add(chunk);
+    });
   }
 
   /** The last lines, each safe to show. */

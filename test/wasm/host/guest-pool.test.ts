@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { C_GUEST, failure, MISBEHAVE, open } from '../guests.js';
+import { LOOP, section, wasm } from '../wasm-bytes.js';
 
 describe('warm spares', () => {
   it('are started ahead, take over after a failure, and are replaced', async () => {
@@ -12,6 +13,24 @@ describe('warm spares', () => {
     expect(await client.call['add']?.([1, 2])).toBe(3);
     await expect.poll(started).toBe(3);
     expect(client.pids).toHaveLength(2);
+  });
+
+  it('that end before they are needed are replaced', async () => {
+    const { client, events } = await open(C_GUEST, { warm: 1 });
+    await expect.poll(() => client.pids).toHaveLength(1);
+    const [pid] = client.pids;
+    process.kill(pid ?? 0, 'SIGKILL');
+    await expect.poll(() => events.filter(({ type }) => type === 'started'), { timeout: 5_000 }).toHaveLength(2);
+    expect(client.pids).not.toContain(pid);
+  });
+
+  it('that break the rules before they are needed are given up as well', async () => {
+    const { events } = await open(CHATTY, { warm: 2 });
+    const ended = (): number => events.filter(({ type }) => type === 'ended').length;
+    await expect.poll(ended, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(events.filter(({ type }) => type === 'started').length).toBeLessThan(8);
+    expect(events.find(({ type }) => type === 'ended')).toMatchObject({ error: { code: 'WASM_OUTPUT_NOT_PROTOCOL' } });
   });
 
   it('that cannot start are given up instead of started for ever', async () => {
@@ -31,7 +50,27 @@ describe('warm spares', () => {
   });
 });
 
+/** Prints a text and waits for ever. */
+const CHATTY = wasm(
+  section(1, [2, 0x60, 0, 0, 0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f]),
+  section(2, [1, 22, ...Buffer.from('wasi_snapshot_preview1'), 8, ...Buffer.from('fd_write'), 0, 1]),
+  section(3, [1, 0]),
+  section(5, [1, 0, 1]),
+  section(7, [2, 6, ...Buffer.from('memory'), 2, 0, 6, ...Buffer.from('_start'), 0, 1]),
+  section(10, [1, 18, 0, 0x41, 1, 0x41, 0, 0x41, 1, 0x41, 16, 0x10, 0, 0x1a, ...LOOP, 0x0b]),
+  section(11, [1, 0, 0x41, 0, 0x0b, 12, 8, 0, 0, 0, 4, 0, 0, 0, ...Buffer.from('text')]),
+);
+
 describe('a pool', () => {
+  it('keeps a busy guest while another is on its way', async () => {
+    const { client, events } = await open(C_GUEST, { pool: { size: 2 } });
+    await client.call['add']?.([1, 2]);
+    const calls = [client.call['sleep']?.(800), client.call['sleep']?.(10), client.call['sleep']?.(10)];
+    await Promise.all(calls);
+    expect(events.filter(({ type }) => type === 'started')).toHaveLength(2);
+    expect(client.pids).toHaveLength(2);
+  });
+
   it('spreads calls over its guests', async () => {
     const { client } = await open(C_GUEST, { pool: { size: 2 } });
     const sleeps = [client.call['sleep']?.(300), client.call['sleep']?.(300)];
