@@ -156,6 +156,29 @@ describe('Wasm modules', () => {
     expect(consumed.body).toMatchObject({ ok: true, result: [3, 6] });
   });
 
+  it.each(['text/event-stream', 'application/json'])(
+    'end with their client, also after the answer of the guest: %s',
+    async (accept) => {
+      const { url, server } = await start({ wasmDir: C_MODULES });
+      const client = new AbortController();
+      // The guest answers at once, and never says another word about the stream.
+      const asked = fetch(`${url}/wasm/guest/echo`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept },
+        body: JSON.stringify({ stream: { $sink: 'silence' } }),
+        signal: client.signal,
+      }).then((response) => response.text());
+      asked.catch(() => {});
+      await expect.poll(() => server.trail.page({ kind: 'wasm' }, 1).executions[0]?.status).toBe('running');
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      client.abort();
+      const [record] = server.trail.page({ kind: 'wasm' }, 1).executions;
+      const execution = server.trail.find(record!.executionId)!;
+      await execution.done;
+      expect(execution.record()).toMatchObject({ status: 'cancelled' });
+    },
+  );
+
   it('speak their own bytes over a WebSocket, a guest per connection', async () => {
     const { url, server } = await start({ wasmDir: C_MODULES });
     const socket = await opened(url, '/wasm/guest');

@@ -113,7 +113,7 @@ async function perform({ modules, limits }: Parts, asked: Call): Promise<unknown
       // When the call itself fails, its error is the one that counts.
       for (const stream of collected) stream.catch(() => {});
       const result = await guest.client.call[name]!(call.params, { timeoutMs, signal });
-      const streams = Object.fromEntries(await Promise.all(collected));
+      const streams = Object.fromEntries(await whileWanted(Promise.all(collected), signal));
       execution.ended({ status: 'succeeded', code: 'ok' });
       return {
         executionId: execution.id,
@@ -132,6 +132,16 @@ async function perform({ modules, limits }: Parts, asked: Call): Promise<unknown
     const { code, message } = outcome;
     return { executionId: execution.id, ok: false, error: { code, message } };
   }
+}
+
+/** Streams may go on after the answer of the guest, but not without somebody who wants them. */
+function whileWanted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(new Error('the call was aborted'));
+    if (signal.aborted) leave();
+    signal.addEventListener('abort', leave, { once: true });
+    work.then(resolve, reject);
+  });
 }
 
 async function collect(name: string, sink: Sink, maxBytes: number): Promise<[string, unknown[]]> {
