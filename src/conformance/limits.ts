@@ -22,8 +22,8 @@ export const MAX_TRANSCRIPT_ENTRIES = 1_000;
 /** Characters of one message in a transcript or a failure. */
 export const MAX_SHOWN_CHARS = 2_000;
 
-/** The end of a target's standard error that is kept. */
-export const MAX_STDERR_CHARS = 4_000;
+/** The end of a target's standard error that is kept: it stands at the end of a failure, which must have room for all of it. */
+export const MAX_STDERR_CHARS = 1_500;
 
 /** Largest HTTP body that is read. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;

@@ -1,7 +1,8 @@
+import { printable } from '../wire/index.js';
 import { CheckFailed, NotApplicable } from './check.js';
 import { type OpenContext, openContext, type RunContext } from './context.js';
-import { CHECK_GRACE_MS, DEFAULT_CHECK_LIMIT_MS } from './limits.js';
-import type { Outcome, Verdict } from './outcome.js';
+import { CHECK_GRACE_MS, DEFAULT_CHECK_LIMIT_MS, MAX_SHOWN_CHARS } from './limits.js';
+import type { Failure, Outcome, Verdict } from './outcome.js';
 import type { SuiteCheck } from './suite.js';
 
 /** Runs one check against a fresh target, within its limit, and ends the target. Never throws. */
@@ -32,7 +33,7 @@ async function judge(check: SuiteCheck, context: OpenContext): Promise<Verdict> 
     await Promise.race([run, over]);
     return { status: 'passed' };
   } catch (error) {
-    if (error instanceof NotApplicable) return { status: 'skipped', reason: error.message };
+    if (error instanceof NotApplicable) return { status: 'skipped', reason: printable(error.message, MAX_SHOWN_CHARS) };
     return { status: 'failed', failure: failureOf(error, context) };
   } finally {
     clearTimeout(timer);
@@ -41,9 +42,17 @@ async function judge(check: SuiteCheck, context: OpenContext): Promise<Verdict> 
   }
 }
 
-function failureOf(error: unknown, { transcript }: OpenContext) {
-  const sent = transcript.last('suite') ?? '';
-  if (error instanceof CheckFailed) return { sent, expected: error.expected, cameBack: error.cameBack };
+/** What failed, with the words of the target cut and made safe to show. */
+function failureOf(error: unknown, { transcript }: OpenContext): Failure {
+  const { expected, cameBack } = error instanceof CheckFailed ? error : brokenCheck(error);
+  return {
+    sent: transcript.last('suite') ?? '',
+    expected: printable(expected, MAX_SHOWN_CHARS),
+    cameBack: printable(cameBack, MAX_SHOWN_CHARS),
+  };
+}
+
+function brokenCheck(error: unknown): Pick<Failure, 'expected' | 'cameBack'> {
   const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { sent, expected: 'the check itself to work', cameBack: reason };
+  return { expected: 'the check itself to work', cameBack: reason.replaceAll(/\s*\n\s*/g, ' ') };
 }

@@ -39,6 +39,7 @@ describe('a report', () => {
       false,
       false,
     ]);
+    expect(parsed.checks[3]).toMatchObject({ status: 'skipped', skipReason: 'it is not there' });
     expect(parsed.checks[1]).toMatchObject({ id: 'ping.answer.once', status: 'failed', level: 'SHOULD' });
     expect(JSON.parse(jsonReport(report, 'all')).checks[0].transcript.length).toBeGreaterThan(1);
   });
@@ -54,7 +55,24 @@ describe('a report', () => {
     expect(xml).not.toMatch(/[^\n\x20-\x7e–✓✗→←·]/);
   });
 
-  it('as a badge is green, yellow or red', () => {
+  it('as JSON keeps the reason of a check that is RECOMMENDED beside that of skipping it', () => {
+    const recommended = { level: 'RECOMMENDED', reason: 'ours' } as const;
+    const outcomes = report.outcomes.map((outcome) => ({ ...outcome, check: { ...outcome.check, ...recommended } }));
+    const { checks } = JSON.parse(jsonReport({ ...report, outcomes }, 'failed'));
+    expect(checks[3]).toMatchObject({ reason: 'ours', skipReason: 'it is not there' });
+  });
+
+  it('has what a target said cut, and without characters that a terminal obeys', async () => {
+    const long = await runPing(
+      script(`onPing(() => { say({ type: 'pong' }); say({ type: 'pong', text: '\\u009b31m' + 'x'.repeat(9000) }); });`),
+    );
+    const verdict = long.outcomes.find(({ check }) => check.id === 'ping.answer.once')?.verdict;
+    const { cameBack } = verdict?.status === 'failed' ? verdict.failure : { cameBack: '' };
+    expect(cameBack).toContain('\\u009b31mxxx');
+    expect(cameBack.length).toBeLessThan(2_100);
+  });
+
+  it('as a badge is green, yellow, red or grey', () => {
     const change = (level: 'MUST' | 'SHOULD', ids: readonly string[]): Report => ({
       ...report,
       outcomes: report.outcomes
@@ -65,5 +83,6 @@ describe('a report', () => {
     expect(badge(report)).toContain('#b7950b');
     expect(badge(change('MUST', ['ping.answer.once']))).toContain('#c0392b');
     expect(badge(change('MUST', ['ping.answer.pong']))).toContain('#1e8449');
+    expect(badge(change('MUST', ['ping.never']))).toContain('#707070');
   });
 });

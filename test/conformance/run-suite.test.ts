@@ -53,6 +53,14 @@ describe('a suite', () => {
     expect(failureOf(report, 'ping.answer.pong')).toMatchObject({ cameBack: 'nothing within 4000 ms' });
   });
 
+  it('does not take a target that crashed for a quiet one', async () => {
+    const report = await runPing(
+      script(`onPing(() => { say({ type: 'pong' }); setTimeout(() => process.exit(3), 20); });`),
+    );
+    expect(verdicts(report)).toMatchObject({ 'answer.pong': 'passed', 'answer.once': 'failed' });
+    expect(failureOf(report, 'ping.answer.once')?.cameBack).toContain('exited with code 3');
+  });
+
   it('fails the checks of a target that crashes, with its exit code and last words', async () => {
     const report = await runPing(script(`onPing(() => { console.error('no idea'); process.exit(3); });`));
     expect(failureOf(report, 'ping.answer.pong')?.cameBack).toBe(

@@ -5,12 +5,12 @@ import { escapeXml } from './xml.js';
 const CHARACTER_PX = 6.6;
 const PADDING_PX = 8;
 
-/** A badge as SVG: green when all passed, yellow when only SHOULDs failed, red when a MUST did. */
+/** A badge as SVG: green when all passed, yellow when only SHOULDs failed, red when a MUST did, grey when nothing ran. */
 export function badge(report: Report): string {
   const { passed, failed, failedMusts } = countOf(report.outcomes);
   const label = report.title;
   const value = `${passed}/${passed + failed}`;
-  const colour = failedMusts > 0 ? '#c0392b' : failed > 0 ? '#b7950b' : '#1e8449';
+  const colour = passed + failed === 0 ? '#707070' : failedMusts > 0 ? '#c0392b' : failed > 0 ? '#b7950b' : '#1e8449';
   const left = widthOf(label);
   const right = widthOf(value);
   const text = (x: number, words: string): string => `<text x="${x}" y="14">${escapeXml(words)}</text>`;

@@ -1,3 +1,5 @@
+import { printable } from '../../wire/index.js';
+import { MAX_SHOWN_CHARS } from '../limits.js';
 import { countOf, type Outcome, type Report, summaryOf } from '../outcome.js';
 import type { Specification } from '../specification.js';
 import { transcriptLines } from '../transcript.js';
@@ -15,7 +17,7 @@ export interface TextOptions {
 
 /** A report for people: every check by group, what failed in full, and the summary as the last lines. */
 export function textReport(report: Report, options: TextOptions): string {
-  const lines = [`${report.title}: ${report.target}`];
+  const lines = [`${report.title}: ${printable(report.target, MAX_SHOWN_CHARS)}`];
   for (const group of report.groups) {
     const outcomes = report.outcomes.filter(({ check }) => check.group === group);
     if (outcomes.length === 0) continue;
@@ -34,8 +36,7 @@ function outcomeText(outcome: Outcome, { specifications, transcripts, again }: T
   const reason = verdict.status === 'skipped' ? ` (skipped: ${verdict.reason})` : '';
   const head = `  ${MARKS[verdict.status]}${level} ${check.id}: ${check.title}${reason}`;
   const detail = transcripts === 'all' ? 'with-transcript' : 'short';
-  const failure = verdict.status === 'failed' ? [...failureText(outcome, specifications, detail)] : [];
-  if (verdict.status === 'failed') failure.push(`again:     ${again(check.id)}`);
-  else if (transcripts === 'all') failure.push(...transcriptLines(outcome.transcript));
-  return [head, ...failure.map((line) => `      ${line}`)];
+  const passed = transcripts === 'all' ? transcriptLines(outcome.transcript) : [];
+  const failed = (): string[] => [...failureText(outcome, specifications, detail), `again:     ${again(check.id)}`];
+  return [head, ...(verdict.status === 'failed' ? failed() : passed).map((line) => `      ${line}`)];
 }

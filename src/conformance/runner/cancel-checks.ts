@@ -1,11 +1,14 @@
 import type { Check } from '../check.js';
+import type { CheckContext } from '../context.js';
 import { expectEqual, expectThat } from '../expect.js';
-import { errorOf, type RunnerSession, resultOf } from './session.js';
+import { type Execution, errorOf, type RunnerSession, resultOf } from './session.js';
 
 const group = 'Cancellation';
 
-/** Far beyond the limit of a check: a run that ends within that limit did not end by its own timeout. */
-const LONG = { options: { timeoutMs: 60_000 } };
+/** A limit twice as long as that of the check: a run that ends within the check did not end by its own timeout. */
+function long({ deadline }: CheckContext): Execution {
+  return { options: { timeoutMs: 2 * deadline.limitMs } };
+}
 
 /** What a runner does when its host asks it to stop. */
 export const CANCEL_CHECKS: readonly Check<RunnerSession>[] = [
@@ -15,8 +18,8 @@ export const CANCEL_CHECKS: readonly Check<RunnerSession>[] = [
     level: 'MUST',
     group,
     cites: ['execbox-runner.cancel.aborts', 'execbox-runner.cancel.while-waiting', 'execbox-protocol.cancel.id'],
-    async run(session) {
-      const id = session.execute('await tools.echo(1)', LONG);
+    async run(session, context) {
+      const id = session.execute('await tools.echo(1)', long(context));
       await session.call();
       session.cancel(id);
       errorOf(await session.done(id));
@@ -28,8 +31,8 @@ export const CANCEL_CHECKS: readonly Check<RunnerSession>[] = [
     level: 'MUST',
     group,
     cites: ['execbox-runner.cancel.aborts', 'execbox-runner.cancel.before-call', 'execbox-protocol.failure.request'],
-    async run(session) {
-      const id = session.execute('for (;;) {}', LONG);
+    async run(session, context) {
+      const id = session.execute('for (;;) {}', long(context));
       await session.peer.quiet('no done of a program that does not end', ({ type }) => type === 'done');
       session.cancel(id);
       errorOf(await session.done(id));
@@ -41,8 +44,8 @@ export const CANCEL_CHECKS: readonly Check<RunnerSession>[] = [
     level: 'MUST',
     group,
     cites: ['execbox-runner.cancel.before-call', 'execbox-runner.cancel.aborts'],
-    async run(session) {
-      const id = session.execute('await tools.echo(1)', LONG);
+    async run(session, context) {
+      const id = session.execute('await tools.echo(1)', long(context));
       session.cancel(id);
       errorOf(await session.done(id));
     },
@@ -53,8 +56,8 @@ export const CANCEL_CHECKS: readonly Check<RunnerSession>[] = [
     level: 'SHOULD',
     group,
     cites: ['execbox-runner.cancel.timeout-shaped', 'execbox-runner.mapping.timeout'],
-    async run(session) {
-      const id = session.execute('await tools.echo(1)', LONG);
+    async run(session, context) {
+      const id = session.execute('await tools.echo(1)', long(context));
       await session.call();
       session.cancel(id);
       expectEqual(errorOf(await session.done(id)).code, 'timeout', 'the error code');
@@ -66,9 +69,9 @@ export const CANCEL_CHECKS: readonly Check<RunnerSession>[] = [
     level: 'SHOULD',
     group,
     cites: ['execbox-runner.cancel.rejects'],
-    async run(session) {
+    async run(session, context) {
       const code = "try { await tools.echo(1) } catch { console.log('unwound') }";
-      const id = session.execute(code, LONG);
+      const id = session.execute(code, long(context));
       await session.call();
       session.cancel(id);
       const done = await session.done(id);
@@ -81,8 +84,8 @@ export const CANCEL_CHECKS: readonly Check<RunnerSession>[] = [
     level: 'SHOULD',
     group,
     cites: ['execbox-runner.cancel.timeout-shaped'],
-    async run(session) {
-      const id = session.execute("try { await tools.echo(1) } catch {}\n'as if nothing happened'", LONG);
+    async run(session, context) {
+      const id = session.execute("try { await tools.echo(1) } catch {}\n'as if nothing happened'", long(context));
       await session.call();
       session.cancel(id);
       const done = await session.done(id);
@@ -95,8 +98,8 @@ export const CANCEL_CHECKS: readonly Check<RunnerSession>[] = [
     level: 'MUST',
     group,
     cites: ['execbox-runner.cancel.aborts', 'execbox-protocol.cancel.id'],
-    async run(session) {
-      const id = session.execute('await tools.echo(1)', LONG);
+    async run(session, context) {
+      const id = session.execute('await tools.echo(1)', long(context));
       const call = await session.call();
       session.cancel('somebody-else');
       await session.peer.quiet('no done', ({ type }) => type === 'done');

@@ -84,11 +84,23 @@ export const ERROR_CHECKS: readonly Check<RunnerSession>[] = [
     },
   },
   {
+    id: 'runner.errors.copied-code',
+    title: 'A copy that the program makes of a failure of the host does not pass for it',
+    level: 'MUST',
+    group,
+    cites: ['execbox-runner.call.distinguishable'],
+    async run(session) {
+      const copy = 'Object.assign(new Error(e.message), { name: e.name, code: e.code })';
+      const code = `try { await tools.echo(1) } catch (e) { throw ${copy} }`;
+      expectOwnFailure(await session.run(code, {}, { ok: false, error: TRUSTED }));
+    },
+  },
+  {
     id: 'runner.errors.forged-timeout-code',
     title: 'A tool failure whose code the program changes to timeout is no timeout',
     level: 'MUST',
     group,
-    cites: ['execbox-runner.mapping.timeout', 'execbox-runner.call.distinguishable'],
+    cites: ['execbox-runner.mapping.timeout'],
     async run(session) {
       const code = "try { await tools.echo(1) } catch (e) { try { e.code = 'timeout' } catch {} throw e }";
       const done = await session.run(code, {}, { ok: false, error: TRUSTED });

@@ -71,7 +71,12 @@ export const LOG_CHECKS: readonly Check<RunnerSession>[] = [
     title: 'maxLogLines keeps the earliest lines',
     level: 'MUST',
     group,
-    cites: ['execbox-runner.truncation.lines', 'execbox-runner.input.options', 'execbox-protocol.execute.options'],
+    cites: [
+      'execbox-runner.truncation.lines',
+      'execbox-runner.truncation.returned',
+      'execbox-runner.input.options',
+      'execbox-protocol.execute.options',
+    ],
     async run(session) {
       const code = 'for (let n = 0; n < 5; n += 1) console.log("line " + n);\n1';
       expectEqual(await logsOf(session, code, { maxLogLines: 2 }), ['line 0', 'line 1'], 'the logs');
@@ -82,7 +87,12 @@ export const LOG_CHECKS: readonly Check<RunnerSession>[] = [
     title: 'maxLogChars counts over all lines, clips the line in which it is reached, and drops the rest',
     level: 'MUST',
     group,
-    cites: ['execbox-runner.truncation.chars', 'execbox-runner.truncation.clipped', 'execbox-runner.input.options'],
+    cites: [
+      'execbox-runner.truncation.chars',
+      'execbox-runner.truncation.clipped',
+      'execbox-runner.truncation.returned',
+      'execbox-runner.input.options',
+    ],
     async run(session) {
       const code = "console.log('abcdef'); console.log('ghijkl'); console.log('mnopqr'); 1";
       expectEqual(await logsOf(session, code, { maxLogChars: 10 }), ['abcdef', 'ghij'], 'the logs');
@@ -105,7 +115,7 @@ export const LOG_CHECKS: readonly Check<RunnerSession>[] = [
     title: 'Logs come with done also when the run failed',
     level: 'MUST',
     group,
-    cites: ['execbox-runner.logs.captured', 'execbox-runner.truncation.returned'],
+    cites: ['execbox-runner.logs.captured'],
     async run(session) {
       const done = await session.run("console.log('so far'); throw new Error('no further')");
       errorOf(done);

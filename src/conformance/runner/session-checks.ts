@@ -1,6 +1,6 @@
-import type { Check } from '../check.js';
+import { type Check, NotApplicable } from '../check.js';
 import { expectEqual, expectThat } from '../expect.js';
-import { errorOf, openRunner, type RunnerSession, resultOf } from './session.js';
+import { errorOf, type RunnerSession, resultOf } from './session.js';
 
 const group = 'Session';
 
@@ -111,12 +111,14 @@ export const SESSION_CHECKS: readonly Check<RunnerSession>[] = [
     level: 'MUST',
     group,
     cites: ['execbox-runner.cancel.close', 'execbox-runner.cancel.forced'],
-    async run(session, context) {
+    async run(session, { target }) {
+      // A command is started afresh for each session: what another process serves says nothing about this one.
+      if (target.kind === 'command') throw new NotApplicable('it takes a ws: address');
       const id = session.execute('await tools.echo(1)');
       await session.call();
       session.cancel(id);
       session.peer.end();
-      const next = await openRunner(context);
+      const next = await session.again();
       expectEqual(resultOf(await next.run('"served"')), 'served', 'the result of the next session');
     },
   },
@@ -128,10 +130,26 @@ export const SESSION_CHECKS: readonly Check<RunnerSession>[] = [
     group,
     cites: ['execbox-runner.cancel.close'],
     async run(session, { target }) {
+      if (target.kind === 'url') throw new NotApplicable('it takes a command');
       await session.done(session.execute('1'));
       session.peer.end();
       const ending = await session.peer.ended('the runner to end');
-      expectThat(target.kind === 'url' || ending.exitCode === 0, 'an exit code of 0', ending.text);
+      expectThat(ending.exitCode === 0, 'an exit code of 0', ending.text);
+    },
+  },
+  {
+    id: 'runner.session.ends-in-run',
+    title: 'A runner on a pipe ends when its host hangs up in the middle of a run',
+    level: 'RECOMMENDED',
+    reason: 'the close is terminal for the session; whoever waits for a tool_result then waits for ever',
+    group,
+    cites: ['execbox-runner.cancel.close'],
+    async run(session, { target }) {
+      if (target.kind === 'url') throw new NotApplicable('it takes a command');
+      session.execute('await tools.echo(1)');
+      await session.call();
+      session.peer.end();
+      await session.peer.ended('the runner to end');
     },
   },
   {

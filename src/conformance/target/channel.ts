@@ -4,8 +4,8 @@ export interface Ending {
   readonly text: string;
   /** Of a command. Null when a signal ended it. */
   readonly exitCode?: number | null;
-  /** Of a WebSocket. */
-  readonly closeCode?: number;
+  /** Whether something went wrong: an exit with another code than 0, a signal, a connection that broke. */
+  readonly crashed: boolean;
 }
 
 /** Bytes to and from a target: a pipe, which has no borders, or a WebSocket, where each piece is one frame. */

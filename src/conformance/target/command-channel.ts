@@ -57,6 +57,7 @@ async function endingOf(child: SpawnedProcess, stderr: () => string): Promise<En
   const said = stderr().trim();
   return {
     exitCode,
+    crashed: exitCode !== 0,
     text: `the target ${how}${said === '' ? '' : `; standard error ends with: ${printable(said, MAX_STDERR_CHARS)}`}`,
   };
 }

@@ -25,6 +25,13 @@ export class DuplexPeer {
     return this.peer.next(`an answer with id ${id}`, (message) => (isAnswer(message, id) ? message : undefined));
   }
 
+  /** The same, or nothing when the other side ends first. */
+  answerOrEnd(id: string): Promise<WireMap | undefined> {
+    return this.peer.nextOrEnd(`an answer with id ${id}, or the end`, (message) =>
+      isAnswer(message, id) ? message : undefined,
+    );
+  }
+
   /** What a call returned. Fails for a FunctionError. */
   async result(id: string): Promise<WireValue | undefined> {
     const answer = await this.answer(id);

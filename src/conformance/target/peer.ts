@@ -53,9 +53,45 @@ export class Peer<Message> {
     return this.#until(expected, () => this.#pick(pick));
   }
 
-  /** Fails when a message that `pick` picks is there or comes within the quiet time. */
-  async quiet(expected: string, pick: (message: Message) => unknown = () => true, quietMs = QUIET_MS): Promise<void> {
-    await this.#pauseOrEnd(quietMs);
+  /** The same, or nothing when the target ends first. */
+  async nextOrEnd<T>(expected: string, pick: (message: Message) => T | undefined): Promise<T | undefined> {
+    return this.next(expected, pick).catch((error: unknown) => {
+      if (this.#ending === undefined) throw error;
+      return undefined;
+    });
+  }
+
+  /** The same, or nothing when none comes within so many milliseconds. */
+  async nextWithin<T>(expected: string, ms: number, pick: (message: Message) => T | undefined): Promise<T | undefined> {
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      this.#changed();
+    }, ms);
+    try {
+      const { found } = await this.#until(expected, () => {
+        const message = this.#pick(pick);
+        return message !== undefined || late ? { found: message } : undefined;
+      });
+      return found;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Fails when a message that `pick` picks is there or comes within the quiet time, or when the target crashes. */
+  async quiet(expected: string, pick?: (message: Message) => unknown, quietMs?: number): Promise<void> {
+    await this.quietOrEnd(expected, pick, quietMs);
+    if (this.#ending?.crashed) throw new CheckFailed({ expected, cameBack: this.#ending.text });
+  }
+
+  /** The same for a target that may end in any way. */
+  async quietOrEnd(
+    expected: string,
+    pick: (message: Message) => unknown = () => true,
+    quietMs = QUIET_MS,
+  ): Promise<void> {
+    await this.#pause(quietMs);
     this.#requireNoViolation(expected);
     const found = this.#received.find((message) => pick(message));
     if (found !== undefined) throw new CheckFailed({ expected, cameBack: this.#codec.show(found) });
@@ -117,7 +153,7 @@ export class Peer<Message> {
     if (this.#violation !== undefined) throw new CheckFailed({ expected, cameBack: this.#violation });
   }
 
-  async #pauseOrEnd(ms: number): Promise<void> {
+  async #pause(ms: number): Promise<void> {
     const over = new Promise<void>((resolve) => setTimeout(resolve, ms));
     await this.#context.deadline.wait(over, () => new CheckFailed({ expected: 'time to wait', cameBack: 'none left' }));
   }

@@ -3,6 +3,9 @@ import type { CheckContext } from '../context.js';
 import type { Channel, Ending } from './channel.js';
 import type { Target } from './target.js';
 
+/** Normal, going away, and a close without a code. */
+const POLITE_CODES: ReadonlySet<number> = new Set([1000, 1001, 1005]);
+
 /** Connects to the address. The connection is cut with the check. */
 export async function openSocket(context: CheckContext, target: Extract<Target, { kind: 'url' }>): Promise<Channel> {
   const { url, token } = target;
@@ -21,9 +24,11 @@ export async function openSocket(context: CheckContext, target: Extract<Target, 
   };
   socket.on('close', (code: number, reason: Buffer) => {
     const words = reason.length === 0 ? '' : `: ${printable(reason.toString())}`;
-    finish({ closeCode: code, text: `the connection was closed with code ${code}${words}` });
+    finish({ crashed: !POLITE_CODES.has(code), text: `the connection was closed with code ${code}${words}` });
   });
-  socket.on('error', (error: Error) => finish({ text: `the connection failed: ${printable(error.message)}` }));
+  socket.on('error', (error: Error) =>
+    finish({ crashed: true, text: `the connection failed: ${printable(error.message)}` }),
+  );
   context.defer(() => socket.terminate());
   return {
     carrier: 'frames',

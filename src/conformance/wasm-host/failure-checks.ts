@@ -134,9 +134,11 @@ export const FAILURE_CHECKS: readonly Check<HostSession>[] = [
     group,
     cites: [TERMINATE],
     async run(session) {
-      const { id, guest } = await session.begin();
+      const begun = await session.begin();
+      const { id, guest } = begun;
       const others = [session.start('work'), session.start('work')];
-      for (const _ of others) await guest.called();
+      // One that has not come yet waits as well.
+      await session.alongside(begun);
       guest.exit(1);
       for (const one of [id, ...others]) await session.failed(one);
     },
@@ -225,10 +227,7 @@ export const FAILURE_CHECKS: readonly Check<HostSession>[] = [
       guest.respond(call, 1);
       await session.value(id);
       const late = guest.call(name, 'late');
-      const answer = await guest.answer(late).catch((error: unknown) => {
-        if (guest.peer.ending === undefined) throw error;
-        return undefined;
-      });
+      const answer = await guest.answerOrEnd(late);
       if (name !== 'echo' && answer !== undefined) expectValue(answer['type'], 2, 'the type of the answer');
     },
   },

@@ -7,6 +7,9 @@ import type { Peer } from '../target/peer.js';
 import type { PlayedGuest } from './played-guest.js';
 import { Stage } from './stage.js';
 
+/** How long a host may take to make a further call while others wait; one that makes one at a time makes none. */
+const OVERLAP_MS = 2_000;
+
 /** What goes with a call of the host beside its name and parameters. */
 export interface CallSettings {
   readonly timeoutMs?: number;
@@ -51,6 +54,25 @@ export class HostSession {
     const id = this.start(functionName, params, settings);
     const guest = await this.guest();
     return { id, guest, call: await guest.called() };
+  }
+
+  /** The next call to a guest that comes while others wait, or nothing when none comes soon. */
+  soon(guest: PlayedGuest): Promise<WireMap | undefined> {
+    return guest.peer.nextWithin('a further call', OVERLAP_MS, (message) =>
+      message['type'] === 0 ? message : undefined,
+    );
+  }
+
+  /**
+   * A further call that comes before the first is answered. The text lets calls interleave and does not ask for it: where the
+   * further one only comes once the first is answered, the check does not apply.
+   */
+  async alongside({ guest, call }: Begun): Promise<WireMap> {
+    const further = await this.soon(guest);
+    if (further !== undefined) return further;
+    guest.respond(call);
+    await guest.called('a further call, at least once the first is answered');
+    throw new NotApplicable('the host makes one call at a time');
   }
 
   /** What the host says about a call in the end. */

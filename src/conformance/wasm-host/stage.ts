@@ -61,17 +61,17 @@ export class Stage {
       if (end === -1 && greeting.length < MAX_GREETING_BYTES) return;
       socket.off('data', read);
       socket.pause();
-      const [kind, key, pid] = greeting.subarray(0, end).toString().split(' ');
-      if (key !== this.#key || pid === undefined) return void socket.destroy();
+      const [kind, key, id, pid] = greeting.subarray(0, end).toString().split(' ');
+      if (key !== this.#key || id === undefined || pid === undefined) return void socket.destroy();
       if (greeting.length > end + 1) socket.unshift(greeting.subarray(end + 1));
-      this.#arrive(kind === 'life' ? { life: socket } : { data: socket }, pid);
+      this.#arrive(kind === 'life' ? { life: socket } : { data: socket }, id, pid);
     };
     socket.on('data', read);
   }
 
-  #arrive(part: Arrival, pid: string): void {
-    const { data, life } = { ...this.#arrivals.get(pid), ...part };
-    this.#arrivals.set(pid, { ...(data && { data }), ...(life && { life }) });
+  #arrive(part: Arrival, id: string, pid: string): void {
+    const { data, life } = { ...this.#arrivals.get(id), ...part };
+    this.#arrivals.set(id, { ...(data && { data }), ...(life && { life }) });
     if (data === undefined || life === undefined) return;
     this.#context.transcript.add('note', `the host started a guest with pid ${pid}`);
     const guest = new PlayedGuest(this.#context, new Peer(this.#context, channelOf(data), FRAME_CODEC), life);
@@ -87,7 +87,7 @@ function channelOf(socket: Socket): Channel {
   const finish = (): void => {
     if (ended) return;
     ended = true;
-    for (const listener of listeners) listener({ text: 'the host closed the input of the guest' });
+    for (const listener of listeners) listener({ crashed: false, text: 'the host closed the input of the guest' });
   };
   socket.on('end', finish).on('close', finish);
   return {

@@ -104,9 +104,10 @@ export const STREAM_CHECKS: readonly Check<HostSession>[] = [
     group,
     cites: ['duplex-rpc.ids.stream-by-caller', 'duplex-rpc.ids.session'],
     async run(session) {
-      const { id, guest, call, idOf } = await streaming(session, { items: receiving('items') });
+      const begun = await streaming(session, { items: receiving('items') });
+      const { id, guest, call, idOf } = begun;
       const second = session.start('work', { items: receiving('items') });
-      const other = await guest.called();
+      const other = await session.alongside(begun);
       const otherId = String(Object(other['params'])['items']);
       expectThat(otherId !== idOf('items'), 'two streams with two ids', otherId);
       guest.chunks(otherId, ['second']);
@@ -198,11 +199,14 @@ export const STREAM_CHECKS: readonly Check<HostSession>[] = [
     group,
     cites: ['duplex-rpc.ids.session', 'duplex-rpc.ids.string'],
     async run(session) {
-      const { guest, idOf } = await streaming(session, { a: sending([1]), b: sending([2]) });
+      const { guest, call: first, idOf } = await streaming(session, { a: sending([1]), b: sending([2]) });
       const seen = [idOf('a'), idOf('b')];
+      guest.respond(first);
       for (let round = 0; round < 3; round += 1) {
         session.start('work', { a: sending([1]) });
-        seen.push(String(Object((await guest.called())['params'])['a']));
+        const call = await guest.called();
+        seen.push(String(Object(call['params'])['a']));
+        guest.respond(call);
       }
       expectThat(new Set(seen).size === seen.length, 'ids that differ', showWire(seen));
     },

@@ -101,7 +101,7 @@ export const FRAME_CHECKS: readonly Check<GuestSession>[] = [
         await session.result(session.call('add', [1, 2]));
         const call = session.message('add', [3, 4]);
         session.peer.sendRaw(frameOf(encodeMessagePack(call), version));
-        await session.quiet(`no result in answer to version ${version}`, (message) =>
+        await session.quietOrEnd(`no result in answer to version ${version}`, (message) =>
           isAnswer(message, String(call['id'])) ? message['type'] === 1 : false,
         );
       },

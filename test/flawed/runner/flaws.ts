@@ -57,7 +57,10 @@ export const RUNNER_FLAWS: readonly Flaw[] = [
   { name: 'no-duration', caughtBy: ['runner.result.duration'] },
   { name: 'own-codes', caughtBy: ['runner.errors.public-codes'] },
   { name: 'forgets-trust', caughtBy: ['runner.errors.trusted-code'] },
-  { name: 'trusts-code', caughtBy: ['runner.errors.forged-code', 'runner.errors.forged-timeout-code'] },
+  {
+    name: 'trusts-code',
+    caughtBy: ['runner.errors.forged-code', 'runner.errors.copied-code', 'runner.errors.forged-timeout-code'],
+  },
   { name: 'timeout-by-text', caughtBy: ['runner.errors.timeout-text'] },
   { name: 'memory-by-text', caughtBy: ['runner.errors.memory-text'] },
   { name: 'waits-for-ever', caughtBy: ['runner.errors.timeout-waiting'] },
@@ -76,4 +79,5 @@ export const RUNNER_FLAWS: readonly Flaw[] = [
   { name: 'forgets-cancel', caughtBy: ['runner.cancel.latched', 'runner.cancel.timeout-shaped'] },
   { name: 'cancels-anything', caughtBy: ['runner.cancel.other-id'] },
   { name: 'answers-late-cancel', caughtBy: ['runner.cancel.after-done'] },
+  { name: 'crashes-on-late-cancel', caughtBy: ['runner.cancel.after-done'] },
 ];

@@ -103,6 +103,7 @@ function serve(socket) {
   function cancel({ id }) {
     const error = { code: CANCELLED, message: 'Execution was cancelled' };
     if (active === undefined) {
+      if (has('crashes-on-late-cancel')) socket.terminate();
       if (has('answers-late-cancel')) say({ type: 'done', id, ok: false, error, logs: [], durationMs: 0 });
       return;
     }

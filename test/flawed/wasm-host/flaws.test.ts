@@ -1,4 +1,6 @@
 import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { runSuite } from '../../../src/conformance/index.js';
 import { describeFlaws } from '../harness.js';
 
 const PROGRAM = fileURLToPath(new URL('./program.mjs', import.meta.url));
@@ -112,4 +114,23 @@ describeFlaws({
       also: because('it needs a second guest', 'failures.not-repeated'),
     },
   ],
+});
+
+it('skips what needs two calls at once on a host that makes one at a time', { timeout: 120_000 }, async () => {
+  const argv = [process.execPath, PROGRAM, '--flaw', 'one-call-at-a-time'];
+  const only = checks('frames', 'calls', 'streams', 'failures.all-calls');
+  const { outcomes } = await runSuite('wasm-host', { kind: 'command', argv, env: {} }, { only, jobs: 3 });
+  const of = (status: string) =>
+    outcomes.filter(({ verdict }) => verdict.status === status).map(({ check }) => check.id);
+  expect(of('failed')).toEqual([]);
+  expect(of('skipped')).toEqual(
+    checks(
+      'frames.split-header',
+      'frames.together',
+      'calls.interleave',
+      'calls.many',
+      'streams.receive-calls',
+      'failures.all-calls',
+    ),
+  );
 });

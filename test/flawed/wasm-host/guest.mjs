@@ -13,6 +13,7 @@ export class Guest {
   #streams = new Map();
   #callbacks = new Map();
   #next = 0;
+  #last = Promise.resolve();
   #buffer = Buffer.alloc(0);
 
   constructor([program, ...args], is) {
@@ -24,6 +25,13 @@ export class Guest {
   }
 
   call(name, params, timeoutMs) {
+    if (!this.#is('one-call-at-a-time')) return this.#call(name, params, timeoutMs);
+    const call = this.#last.then(() => this.#call(name, params, timeoutMs));
+    this.#last = call.catch(() => {});
+    return call;
+  }
+
+  #call(name, params, timeoutMs) {
     if (this.ended) return Promise.reject(new Error('the guest is gone'));
     return new Promise((resolve, reject) => {
       const id = this.#is('same-call-id') ? 'c' : `c${this.#next++}`;
