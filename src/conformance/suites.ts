@@ -1,3 +1,4 @@
+import { DEFAULT_FOLDER } from './exec-server/limits.js';
 import type { Suite } from './suite.js';
 import type { TargetKind } from './target/target.js';
 
@@ -53,7 +54,7 @@ export const SUITES: readonly SuiteEntry[] = [
         name: 'folder',
         value: 'path',
         help: 'a folder that processes of the target can write to, and that they share',
-        fallback: '/tmp',
+        fallback: DEFAULT_FOLDER,
       },
     ],
     load: async () => (await import('./exec-server/suite.js')).EXEC_SERVER_SUITE,

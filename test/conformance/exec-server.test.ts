@@ -24,7 +24,7 @@ const PIPE_SKIPS = [
   'exec-server.later.resume-attached',
 ];
 const LATER_ONLY = /^exec-server\.(?:later|files|http)\./;
-const FIRST_ONLY = /^exec-server\.(?:wire\.example|end\.disconnect)$/;
+const FIRST_ONLY = /^exec-server\.(?:wire\.(?:example|no-more-fields)|end\.disconnect)$/;
 /** The suite's own page is on an address that a confined process has no way to. */
 const CONFINED_SKIPS = ['exec-server.http.request', 'exec-server.http.stream'];
 

@@ -126,11 +126,32 @@ export class ExecClient {
     return this.result('process/start', this.startParams(processId, script, options));
   }
 
-  /** Starts a shell with a script and waits for the end of it and of its output. */
+  /** Starts a shell with a script and waits for its end, and in the later dialect for that of its output. */
   async run(processId: string, script: string, options: StartOptions = {}): Promise<{ code: unknown; output: string }> {
     await this.start(processId, script, options);
     const code = await this.finished(processId);
     return { code, output: this.output(processId).toString() };
+  }
+
+  /** The same for a script whose output is known: in the first dialect the end of a process may be told before its output. */
+  async prints(
+    processId: string,
+    script: string,
+    wanted: string,
+    what: string,
+    options: StartOptions = {},
+  ): Promise<void> {
+    await this.run(processId, script, options);
+    await this.expectOutput(processId, wanted, what);
+  }
+
+  /** Waits until a process that has ended has told as much as is wanted, and fails unless it is that, in one stream or all. */
+  async expectOutput(processId: string, wanted: string, what: string, stream?: string): Promise<void> {
+    const told = (): string => this.output(processId, stream).toString();
+    if (this.dialect === 'first') {
+      await this.until(`${what} to be ${show(wanted)}`, () => told().length >= wanted.length);
+    }
+    expectEqual(told(), wanted, what);
   }
 
   notification(method: string, processId: string): Promise<JsonObject> {
@@ -173,6 +194,16 @@ export class ExecClient {
     return this.output(processId).toString();
   }
 
+  /** Waits until so many bytes of a process's output were announced. */
+  async flooded(processId: string, bytes: number): Promise<void> {
+    let told = 0;
+    await this.until(`${bytes} bytes of output from ${processId}`, (message) => {
+      const { params } = message;
+      if (isAbout(message, 'process/output', processId) && isObject(params)) told += bytesOf(params['chunk']).length;
+      return told >= bytes;
+    });
+  }
+
   /** Sends a write; gives the whole answer. */
   async write(processId: string, bytes: string | Uint8Array): Promise<JsonObject> {
     return this.answer(this.requestWrite(processId, bytes), 'process/write');
@@ -203,7 +234,7 @@ export class ExecClient {
   }
 
   read(processId: string, params: JsonObject = {}): Promise<JsonObject> {
-    return this.result('process/read', { processId, afterSeq: 0, maxBytes: null, waitMs: null, ...params });
+    return this.result('process/read', { processId, afterSeq: 0, ...params });
   }
 
   terminate(processId: string): Promise<JsonObject> {
@@ -214,7 +245,9 @@ export class ExecClient {
   /** Ends what this client started and did not end: a session may outlive its connection. */
   async endAll(): Promise<void> {
     if (this.peer.ending !== undefined) return;
-    for (const processId of this.#running) await this.terminate(processId);
+    const asked = [...this.#running].map((processId) => this.request('process/terminate', { processId }));
+    // Whatever the answer is: the others are to be heard, too.
+    for (const id of asked) await this.answer(id, 'process/terminate').catch(() => {});
   }
 
   async #next(expected: string): Promise<JsonObject> {

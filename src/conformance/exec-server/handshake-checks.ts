@@ -110,7 +110,7 @@ async function refusesAll(client: ExecClient, when: string): Promise<void> {
   const chunk = Buffer.from('x').toString('base64');
   const calls = {
     'process/start': client.startParams(processId, 'exit 0'),
-    'process/read': { processId, afterSeq: 0, maxBytes: null, waitMs: null },
+    'process/read': { processId, afterSeq: 0 },
     'process/write': { processId, chunk, ...(client.dialect === 'first' ? {} : { writeId: 'w' }) },
     'process/terminate': { processId },
   };

@@ -1,5 +1,5 @@
-/** A `waitMs` that no check lives to see: an answer that comes at all came early. */
-export const LONG_WAIT_MS = 60_000;
+/** Where processes run and write unless the command line says otherwise. */
+export const DEFAULT_FOLDER = '/tmp';
 
 /** A `waitMs` that runs out within a check. */
 export const SHORT_WAIT_MS = 100;
@@ -18,6 +18,9 @@ export const MAX_BEATS = 600;
 
 /** Lines of output, 1.6 MB, that exceed what servers of this protocol keep for a process: 1 MiB in the original. */
 export const FLOOD_LINES = 250_000;
+
+/** The bytes of the numbers from 1 to that, a line each: 9 of one digit, 90 of two and so on. */
+export const FLOOD_BYTES = 9 * 2 + 90 * 3 + 900 * 4 + 9_000 * 5 + 90_000 * 6 + (FLOOD_LINES - 99_999) * 7;
 
 /** Messages of the log that a failure shows. */
 export const SHOWN_MESSAGES = 3;

@@ -3,6 +3,7 @@ import type { CheckContext } from '../context.js';
 import { JSON_CODEC } from '../target/codec.js';
 import { connect } from '../target/connect.js';
 import { type Dialect, ExecClient } from './client.js';
+import { DEFAULT_FOLDER } from './limits.js';
 
 /** What a check of this suite talks through: as many connections as it needs, in either dialect. */
 export class ExecSession {
@@ -24,7 +25,12 @@ export class ExecSession {
 
   /** A folder that processes of the target can write to and see what others wrote. */
   get folder(): string {
-    return this.#context.settings.get('folder') ?? '/tmp';
+    return this.#context.settings.get('folder') ?? DEFAULT_FOLDER;
+  }
+
+  /** A `waitMs` that no check lives to see: an answer that comes at all came early. */
+  get longWaitMs(): number {
+    return 2 * this.#context.deadline.limitMs;
   }
 
   get carrier(): 'stdio' | 'websocket' {

@@ -8,6 +8,9 @@ import type { ExecSession } from './session.js';
 /** A command that runs until it is ended. */
 export const FOREVER = `sleep ${FOREVER_S}`;
 
+/** Why signs of life cannot be seen. */
+const NOT_SHARED = 'processes of the target share no folder that they can write to: give --folder';
+
 /** Puts a text between quotes that a shell leaves alone. */
 export function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
@@ -27,15 +30,15 @@ export function heartbeat(file: string): string {
 export async function beats(client: ExecClient, file: string): Promise<void> {
   const script = `i=0; until [ -s ${quote(file)} ]; do i=$((i+1)); [ $i -gt 40 ] && exit 1; sleep ${BEAT_S}; done`;
   const { code } = await client.run('see', script);
-  if (code !== 0)
-    throw new NotApplicable('processes of the target share no folder that they can write to: give --folder');
+  if (code !== 0) throw new NotApplicable(NOT_SHARED);
 }
 
 /** Waits until no more signs of life come, and fails when they do not end. Takes the file away. */
 export async function falls(client: ExecClient, file: string, who: string): Promise<void> {
   const name = quote(file);
   const look = `a=$(wc -c < ${name}); sleep ${NO_BEAT_S}; b=$(wc -c < ${name}); [ "$a" = "$b" ]`;
-  const script = `i=0; until ${look}; do i=$((i+1)); [ $i -gt 8 ] && exit 1; done; rm -f ${name}`;
+  const script = `[ -s ${name} ] || exit 2; i=0; until ${look}; do i=$((i+1)); [ $i -gt 8 ] && exit 1; done; rm -f ${name}`;
   const { code } = await client.run('watch', script);
+  if (code === 2) throw new NotApplicable(NOT_SHARED);
   expectThat(code === 0, `${who} to be ended`, 'it went on giving signs of life for three seconds');
 }

@@ -44,8 +44,9 @@ export const WRITE_CHECKS: readonly Check<ExecSession>[] = [
       await client.shows('p', 'ready');
       await client.writes('p', bytes);
       await client.finished('p');
-      const arrived = client.output('p').toString().replace('ready', '').replaceAll(/\s/g, '');
-      expectEqual(arrived, bytes.toString('hex'), 'the bytes in hexadecimal');
+      const arrived = (): string => client.output('p').toString().replace('ready', '').replaceAll(/\s/g, '');
+      await client.until('256 bytes in hexadecimal', () => arrived().length >= 2 * bytes.length);
+      expectEqual(arrived(), bytes.toString('hex'), 'the bytes in hexadecimal');
     }),
   },
   {

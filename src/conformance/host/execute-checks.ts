@@ -116,7 +116,9 @@ export const EXECUTE_CHECKS: readonly Check<HostSession>[] = [
   {
     id: 'host.execute.metadata-only',
     title: 'A manifest has nothing but the fields of the protocol',
-    level: 'MUST',
+    level: 'RECOMMENDED',
+    reason:
+      'the text has these fields and says that they are metadata; whatever else is there, a less trusted runner learns',
     group,
     cites: ['execbox-protocol.manifest.metadata', 'execbox-runner.core.receives', 'execbox-runner.input.providers'],
     async run(session) {

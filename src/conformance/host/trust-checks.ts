@@ -12,7 +12,8 @@ export const TRUST_CHECKS: readonly Check<HostSession>[] = [
   {
     id: 'host.trust.error-codes',
     title: 'A code that is not of the protocol does not reach the caller',
-    level: 'MUST',
+    level: 'RECOMMENDED',
+    reason: UNTRUSTED,
     group,
     cites: ['execbox-runner.codes.set', 'execbox-runner.mapping.unknown'],
     async run(session) {
@@ -35,7 +36,8 @@ export const TRUST_CHECKS: readonly Check<HostSession>[] = [
   {
     id: 'host.trust.failure-without-error',
     title: 'A failed done without an error is still a failure with an error for the caller',
-    level: 'MUST',
+    level: 'RECOMMENDED',
+    reason: UNTRUSTED,
     group,
     cites: ['execbox-runner.json.explicit-error', 'execbox-runner.result.exactly-one'],
     async run(session) {

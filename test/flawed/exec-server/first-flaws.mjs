@@ -60,6 +60,7 @@ export const FIRST_FLAWS = {
       message.params.chunk.length > 8_000 ? laterBy(30, message, connection) : undefined,
     ),
   },
+  'exit-is-told-first': { toClient: note('process/output', (message, connection) => laterBy(30, message, connection)) },
   'output-before-the-answer': {
     toClient: (message, connection) =>
       connection.requestOf(message)?.method === 'process/start' && message.result !== undefined
