@@ -31,24 +31,13 @@ export interface FlawTable {
   readonly jobs?: number;
 }
 
-/** How many flaws are tried at once: the machine has two cores, and every check starts a process. */
-const AT_ONCE = 2;
+/** How many flaws are tried at once: a check waits for its program most of the time. */
+const AT_ONCE = 3;
 const DEFAULT_LIMIT_MS = 4_000;
 /** What a check gets that failed without a reason and is tried again. */
 const PATIENT_LIMIT_MS = 30_000;
 /** For all checks of a suite against one flaw, the wait for its turn included. */
 const TEST_TIMEOUT_MS = 600_000;
-
-/**
- * Whether every check is tried on every flaw, which takes several minutes. Otherwise those of the areas are that its checks are
- * in, and a program without a flaw is tried with all.
- */
-const THOROUGH = process.env['SALLYPORT_THOROUGH'] === '1';
-
-/** The areas of checks: `wasm.streams` of `wasm.streams.error`. */
-const areasOf = (ids: Iterable<string>): string[] => [
-  ...new Set([...ids].map((id) => id.split('.').slice(0, 2).join('.'))),
-];
 
 /** Shared by all tables of a file. */
 const turn = turnstile(AT_ONCE);
@@ -93,7 +82,7 @@ export function describeFlaws({
 
     it.each(flaws)('catches the flaw $name with $caughtBy and nothing else', async ({ name, caughtBy, also = {} }) => {
       const explained = new Set([...caughtBy, ...Object.keys(also)]);
-      const failures = await failuresOf(name, explained, only.length > 0 || THOROUGH ? only : areasOf(explained));
+      const failures = await failuresOf(name, explained);
       const unexplained = [...failures].filter(([id]) => !explained.has(id));
       expect(Object.fromEntries(unexplained), 'checks that fail without reason').toEqual({});
       expect(

@@ -14,7 +14,7 @@ function made() {
   const callers = new SessionCallers();
   const trail = new AuditTrail({ limits: DEFAULT_SERVER_LIMITS });
   const quotas = new Quotas(new KeyRing([key]), trail);
-  const isolation = { asked: 'process', levels, enforced: levels } as const;
+  const isolation = { asked: 'process', levels, enforced: levels, limits: undefined, shortfall: undefined } as const;
   return { callers, observer: observeExec(callers, { trail, quotas, isolation }) };
 }
 

@@ -19,7 +19,10 @@ const job = { name: 'a', version: '1.0.0', before: undefined, freshness: 'cached
 it('fails a job whose process cannot be started, and starts one for the next', async () => {
   const registry = await TestRegistry.start();
   registry.publish({ name: 'a' });
-  await using installer = new InstallerProcess({ cacheDir: scratchFolder(), registry: registry.url }, 30_000);
+  await using installer = new InstallerProcess(
+    { cacheDir: scratchFolder(), registry: registry.url, registryTimeoutMs: 15_000 },
+    30_000,
+  );
   process.execPath = join(scratchFolder(), 'missing');
   await expect(installer.resolve(job)).rejects.toThrow('could not be started');
   process.execPath = NODE;
@@ -50,7 +53,10 @@ it('begins again with an empty folder when a process died over a job', async () 
     { name: 'both', files: { 'index.js': '' }, manifest: { dependencies: { quick: '*', slow: '*' } } },
   );
   const folder = join(scratchFolder(), 'draft');
-  await using installer = new InstallerProcess({ cacheDir: scratchFolder(), registry: registry.url }, 30_000);
+  await using installer = new InstallerProcess(
+    { cacheDir: scratchFolder(), registry: registry.url, registryTimeoutMs: 15_000 },
+    30_000,
+  );
   const limits = { maxPackages: 10, maxFiles: 10, maxBytes: 100_000 };
   const lists = { before: undefined, deny: [], allowScripts: [] };
   const built = installer.install(

@@ -108,16 +108,6 @@ describeFlaws({
     { name: 'exits-have-no-number', caughtBy: ['exec-server.later.seq'] },
     { name: 'closed-means-exited', caughtBy: ['exec-server.later.closed'] },
     { name: 'sessions-end-with-the-connection', caughtBy: ['exec-server.later.resume'] },
-  ],
-});
-
-// These change messages that only the cheaper checks look at.
-describeFlaws({
-  ...COMMON,
-  start: startListening,
-  settings: { dialect: 'later' },
-  only: ['wire', 'handshake', 'end', 'errors', 'later', 'files', 'http'].map((area) => `exec-server.${area}`),
-  flaws: [
     { name: 'frames-are-binary', caughtBy: ['exec-server.wire.text-frames'] },
     { name: 'every-page-may-connect', caughtBy: ['exec-server.wire.web-pages'] },
     { name: 'ids-become-numbers', caughtBy: ['exec-server.wire.ids'] },
