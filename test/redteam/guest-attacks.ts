@@ -527,8 +527,8 @@ export const FLOODS: readonly GuestAttack[] = [
   {
     id: 'D23',
     what: 'large inputs at once that are larger as JSON',
-    code: 'const s = "\\n".repeat(14e6); const all = await Promise.allSettled([1, 2, 3].map(() => tools.size(s))); all.map((one) => one.value ?? one.reason.code)',
-    expected: value([14e6, 14e6, 'tool_error']),
+    code: 'const s = "\\n".repeat(14e6); const all = await Promise.allSettled([1, 2, 3].map(() => tools.size(s))); const ends = all.map((one) => one.value ?? one.reason.code); if (ends.join() !== "14000000,14000000,tool_error") throw new Error(ends.join())',
+    expected: fails('ok', 'timeout'),
     options: { memoryLimitBytes: 256e6 },
   },
   {
