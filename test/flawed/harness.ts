@@ -52,11 +52,7 @@ export function describeFlaws({
   limitMs = DEFAULT_LIMIT_MS,
   jobs = 2,
 }: FlawTable): void {
-  const failuresOf = (
-    flaw: string | undefined,
-    explained: ReadonlySet<string>,
-    areas: readonly string[] = only,
-  ): Promise<Map<string, string>> =>
+  const failuresOf = (flaw: string | undefined, explained: ReadonlySet<string>): Promise<Map<string, string>> =>
     turn(async () => {
       const { target, stop, settings: own = {} } = await start(flaw);
       const run = async (options: RunOptions): Promise<Map<string, string>> => {
@@ -64,7 +60,7 @@ export function describeFlaws({
         return new Map(outcomes.flatMap(failed));
       };
       try {
-        const failures = await run({ limitMs, only: areas, jobs });
+        const failures = await run({ limitMs, only, jobs });
         const unexplained = [...failures.keys()].filter((id) => !explained.has(id));
         if (unexplained.length === 0) return failures;
         // A busy machine makes checks late. What fails for another reason fails again.
