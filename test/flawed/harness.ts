@@ -29,6 +29,12 @@ export interface FlawTable {
   /** What one check may take: a flaw that is silence costs this much. */
   readonly limitMs?: number;
   readonly jobs?: number;
+  /**
+   * Whether the program takes several flaws at once. Then each flaw is tried alone on the areas that its checks are in, and the
+   * checks of all other areas are tried on the flaws of an area together: one run for each area instead of one for each flaw,
+   * where a check costs a process or an install. What fails there is tried on every one of them alone.
+   */
+  readonly together?: true;
 }
 
 /** How many flaws are tried at once: a check waits for its program most of the time. */
@@ -38,6 +44,11 @@ const DEFAULT_LIMIT_MS = 4_000;
 const PATIENT_LIMIT_MS = 30_000;
 /** For all checks of a suite against one flaw, the wait for its turn included. */
 const TEST_TIMEOUT_MS = 600_000;
+
+/** The area of a check: `wasm.streams` of `wasm.streams.error`. */
+const areaOf = (id: string): string => id.split('.').slice(0, 2).join('.');
+const explainedBy = ({ caughtBy, also = {} }: Flaw): Set<string> => new Set([...caughtBy, ...Object.keys(also)]);
+const areasOf = (flaw: Flaw): string[] => [...new Set([...explainedBy(flaw)].map(areaOf))].sort();
 
 /** Shared by all tables of a file. */
 const turn = turnstile(AT_ONCE);
@@ -51,8 +62,13 @@ export function describeFlaws({
   only = [],
   limitMs = DEFAULT_LIMIT_MS,
   jobs = 2,
+  together,
 }: FlawTable): void {
-  const failuresOf = (flaw: string | undefined, explained: ReadonlySet<string>): Promise<Map<string, string>> =>
+  const failuresOf = (
+    flaw: string | undefined,
+    explained: ReadonlySet<string> = new Set(),
+    asked: readonly string[] = only,
+  ): Promise<Map<string, string>> =>
     turn(async () => {
       const { target, stop, settings: own = {} } = await start(flaw);
       const run = async (options: RunOptions): Promise<Map<string, string>> => {
@@ -60,7 +76,7 @@ export function describeFlaws({
         return new Map(outcomes.flatMap(failed));
       };
       try {
-        const failures = await run({ limitMs, only, jobs });
+        const failures = await run({ limitMs, only: asked, jobs });
         const unexplained = [...failures.keys()].filter((id) => !explained.has(id));
         if (unexplained.length === 0) return failures;
         // A busy machine makes checks late. What fails for another reason fails again.
@@ -73,12 +89,13 @@ export function describeFlaws({
 
   describe.concurrent(`the suite ${suite}, tried on a flawed program`, { timeout: TEST_TIMEOUT_MS }, () => {
     it('finds nothing when no flaw is switched on', async () => {
-      expect(Object.fromEntries(await failuresOf(undefined, new Set()))).toEqual({});
+      expect(Object.fromEntries(await failuresOf(undefined))).toEqual({});
     });
 
-    it.each(flaws)('catches the flaw $name with $caughtBy and nothing else', async ({ name, caughtBy, also = {} }) => {
-      const explained = new Set([...caughtBy, ...Object.keys(also)]);
-      const failures = await failuresOf(name, explained);
+    it.each(flaws)('catches the flaw $name with $caughtBy and nothing else', async (flaw) => {
+      const { name, caughtBy } = flaw;
+      const explained = explainedBy(flaw);
+      const failures = await failuresOf(name, explained, together ? areasOf(flaw) : only);
       const unexplained = [...failures].filter(([id]) => !explained.has(id));
       expect(Object.fromEntries(unexplained), 'checks that fail without reason').toEqual({});
       expect(
@@ -87,14 +104,44 @@ export function describeFlaws({
       ).toEqual([]);
     });
 
+    it.each(together ? neighbours(flaws) : [])(
+      'has no check of other areas fail for $names',
+      async ({ areas, names }) => {
+        const far = (await checkIds(suite)).filter((id) => !areas.has(areaOf(id)));
+        const suspects = [...(await failuresOf(names.join(','), new Set(), far)).keys()];
+        if (suspects.length === 0) return;
+        for (const name of names) {
+          const failures = await failuresOf(name, new Set(), suspects);
+          expect(Object.fromEntries(failures), `checks that fail without reason for ${name}`).toEqual({});
+        }
+      },
+    );
+
     it('names only checks that exist, and every flaw once', async () => {
-      const checks = await SUITES.find(({ name }) => name === suite)?.load();
-      const ids = new Set(checks?.checks.map(({ id }) => id));
-      const named = flaws.flatMap(({ caughtBy, also = {} }) => [...caughtBy, ...Object.keys(also)]);
+      const ids = new Set(await checkIds(suite));
+      const named = flaws.flatMap((flaw) => [...explainedBy(flaw)]);
       expect(named.filter((id) => !ids.has(id))).toEqual([]);
       expect(new Set(flaws.map(({ name }) => name)).size).toBe(flaws.length);
     });
   });
+}
+
+/** The flaws whose checks are in the same areas. */
+function neighbours(flaws: readonly Flaw[]): { readonly areas: ReadonlySet<string>; readonly names: string[] }[] {
+  const groups = new Map<string, { readonly areas: ReadonlySet<string>; readonly names: string[] }>();
+  for (const flaw of flaws) {
+    const areas = areasOf(flaw);
+    const key = areas.join(' ');
+    const group = groups.get(key) ?? { areas: new Set(areas), names: [] };
+    groups.set(key, group);
+    group.names.push(flaw.name);
+  }
+  return [...groups.values()];
+}
+
+async function checkIds(suite: string): Promise<string[]> {
+  const loaded = await SUITES.find(({ name }) => name === suite)?.load();
+  return loaded?.checks.map(({ id }) => id) ?? [];
 }
 
 function failed({ check, verdict }: Outcome): [string, string][] {

@@ -23,6 +23,7 @@ describeFlaws({
   },
   limitMs: 20_000,
   jobs: 4,
+  together: true,
   flaws: [
     {
       name: 'status-healthy',

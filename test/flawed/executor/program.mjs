@@ -1,4 +1,5 @@
-// A TPMJS executor with switches: without one it does what the suite asks for, with `--flaw NAME` it makes one mistake.
+// A TPMJS executor with switches: without one it does what the suite asks for, with `--flaw NAME` it makes one mistake, or
+// several with `NAME,NAME`.
 import { createServer } from 'node:http';
 import { Failure } from './failure.mjs';
 import { install } from './install.mjs';
@@ -7,7 +8,7 @@ import { run } from './run.mjs';
 
 const flaw = process.argv.at(process.argv.indexOf('--flaw') + 1);
 const registry = process.argv.at(process.argv.indexOf('--registry') + 1);
-const is = (name) => flaw === name;
+const is = (name) => flaw.split(',').includes(name);
 const KEY = process.env.EXECUTOR_API_KEY;
 const MAX_BODY_BYTES = 1_000_000;
 const MAX_TIME_MS = 60_000;

@@ -16,7 +16,7 @@ process.on('exit', () => {
 
 /** Runs a tool in a process, with a temporary folder of its own, and ends everything that it started. */
 export async function run({ folder, name, params, env, timeoutMs, flaw }) {
-  const is = (other) => flaw === other;
+  const is = (other) => flaw.split(',').includes(other);
   const temporary = mkdtempSync(join(tmpdir(), 'flawed-tool-'));
   if (is('keeps-env')) Object.assign(kept, env);
   const given = is('no-env') ? {} : { ...kept, ...env };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 process.on('message', async ({ folder, name, params, flaw }) => {
-  const is = (other) => flaw === other;
+  const is = (other) => flaw.split(',').includes(other);
   // It listens on and so does not leave by itself: the end of a process may be heard of before its last words.
   const say = (outcome) => process.send(outcome);
   try {

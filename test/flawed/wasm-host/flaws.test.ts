@@ -20,6 +20,7 @@ describeFlaws({
   }),
   limitMs: 6_000,
   jobs: 3,
+  together: true,
   flaws: [
     { name: 'any-version', caughtBy: checks('frames.version-rejected', 'failures.version-0', 'failures.version-2') },
     {
