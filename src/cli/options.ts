@@ -21,18 +21,30 @@ export function positiveInteger(text: string): number {
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Reads a time, in milliseconds. A number without a unit is seconds. */
-export function duration(text: string): number {
-  const [, digits, unit = 's'] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)?$/.exec(text) ?? [];
+function timeIn(text: string, otherwise: 's' | 'ms'): number {
+  const [, digits, unit = otherwise] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)?$/.exec(text) ?? [];
   if (digits === undefined) throw new InvalidArgumentError('It must be a time, such as 500ms, 30s or 5m.');
   return Math.ceil(Number(digits) * (UNITS[unit] ?? 1));
 }
 
-/** Reads a time that something may take: there must be some. */
+function some(milliseconds: number): number {
+  if (milliseconds === 0) throw new InvalidArgumentError('It must be longer than nothing.');
+  return milliseconds;
+}
+
+/** Reads a time, in milliseconds. A number without a unit is seconds. */
+export function duration(text: string): number {
+  return timeIn(text, 's');
+}
+
+/** Reads a time that a command may take: there must be some. A number without a unit is seconds. */
 export function timeLimit(text: string): number {
-  const value = duration(text);
-  if (value === 0) throw new InvalidArgumentError('It must be longer than nothing.');
-  return value;
+  return some(timeIn(text, 's'));
+}
+
+/** Reads a time that a call may take. A number without a unit is milliseconds, as in the limits of programs. */
+export function callTimeLimit(text: string): number {
+  return some(timeIn(text, 'ms'));
 }
 
 /** Collects the values of an option that can be given several times. */

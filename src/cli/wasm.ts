@@ -15,7 +15,7 @@ import {
 import { parseJson, printable, type WireValue } from '../wire/index.js';
 import { checkIsolation } from './check-isolation.js';
 import { CliError, EXIT } from './exit.js';
-import { collect, timeLimit } from './options.js';
+import { callTimeLimit, collect } from './options.js';
 
 const EXAMPLES = `
 Chunks of a stream are printed as one line of JSON each, and the result then goes to standard error. Binary is printed as
@@ -48,7 +48,7 @@ export function wasmCommand(): Command {
     .option('--grant <file>', 'a module whose default export has the functions that the guest may call')
     .addOption(
       new Option('--timeout <time>', 'how long the call may take, such as 500ms or 5s')
-        .argParser(timeLimit)
+        .argParser(callTimeLimit)
         .default(CALL_TIMEOUT_MS, '30s'),
     )
     .option('--memory <size>', 'how much memory the guest may have, such as 64MB', '256MB')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { collect, collectVariable, duration, timeLimit } from '../../src/cli/options.js';
+import { callTimeLimit, collect, collectVariable, duration, timeLimit } from '../../src/cli/options.js';
 
 describe('a time on the command line', () => {
   it('is in seconds unless it says otherwise', () => {
@@ -10,7 +10,9 @@ describe('a time on the command line', () => {
 
   it('is refused when it is none, or when it is a limit of no time at all', () => {
     for (const text of ['', 'soon', '-5', '5 s', '1e3', '5w', '9'.repeat(20)]) expect(() => duration(text)).toThrow();
-    expect(timeLimit('1ms')).toBe(1);
+    expect([timeLimit('1ms'), timeLimit('1'), callTimeLimit('300'), callTimeLimit('3s')]).toEqual([
+      1, 1_000, 300, 3_000,
+    ]);
     expect(() => timeLimit('0')).toThrow();
   });
 });
