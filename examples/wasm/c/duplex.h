@@ -107,6 +107,11 @@ static dx_value dx_text(dx_value value) { // the bytes of a string or binary
   const uint8_t *at = dx_head(value.at, &kind, &count);
   return kind == 's' || kind == 'x' ? (dx_value){at, (uint32_t)count} : (dx_value){0, 0};
 }
+static int dx_is_id(dx_value value) { // whether it can be the id of a stream
+  char kind = 0; uint64_t count = 0;
+  if (value.size) dx_head(value.at, &kind, &count);
+  return kind == 's' && count > 0;
+}
 static int dx_is(dx_value value, const char *text) {
   dx_value bytes = dx_text(value);
   return bytes.at && bytes.size == strlen(text) && !memcmp(bytes.at, text, bytes.size);

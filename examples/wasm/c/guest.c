@@ -51,6 +51,7 @@ static int produce_next(void *state) {
   return 0;
 }
 static void produce(dx_call *call) {
+  if (!dx_is_id(dx_param(call, "stream"))) { dx_fail(call, "stream must be the id of a stream"); return; }
   producer *p = malloc(sizeof *p);
   *p = (producer){call, 0, (uint32_t)dx_num(dx_param(call, "count"), 0), (uint32_t)dx_num(dx_param(call, "size"), 4), 0};
   p->bytes = calloc(1, p->size + 1);
@@ -67,6 +68,7 @@ static void consume_next(void *state, dx_value chunk, int ended) {
   free(c);
 }
 static void consume(dx_call *call) {
+  if (!dx_is_id(dx_param(call, "stream"))) { dx_fail(call, "stream must be the id of a stream"); return; }
   consumer *c = calloc(1, sizeof *c);
   c->call = call;
   dx_receive(dx_param(call, "stream"), consume_next, c);
