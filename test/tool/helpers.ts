@@ -10,10 +10,16 @@ import {
 } from '../../dist/tool/index.js';
 import { TestRegistry } from './registry.js';
 
+const scratchFolders: string[] = [];
+// Registered with the file, because nothing can be registered any more while a test runs.
+afterAll(() => {
+  for (const folder of scratchFolders) rmSync(folder, { recursive: true, force: true });
+});
+
 /** A folder that is gone after the tests of a file. */
 export function scratchFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-tool-test-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  scratchFolders.push(folder);
   return folder;
 }
 
