@@ -102,6 +102,16 @@ it('gives up on a write when the store is about to be closed', async () => {
   expect(await keepTrying(write, () => true)).toBe(false);
 });
 
+/** What a row has that waits for its turn. */
+const QUEUED = {
+  status: 'queued',
+  request: '{}',
+  owner: undefined,
+  hadEnv: false,
+  startedAt: undefined,
+  result: undefined,
+} as const;
+
 describe('a clock that is wrong for a while', () => {
   it('does not make an answer too old to keep', async () => {
     const file = join(scratchFolder(), 'executions.db');
@@ -119,15 +129,7 @@ describe('a clock that is wrong for a while', () => {
   it('does not keep an answer from the future for longer than others', () => {
     const store = new AsyncStore(join(scratchFolder(), 'executions.db'));
     const now = Date.now();
-    const row = {
-      status: 'queued' as const,
-      request: '{}',
-      owner: undefined,
-      hadEnv: false,
-      startedAt: undefined,
-      result: undefined,
-    };
-    store.add({ id: 'x', createdAt: now, finishedAt: undefined, ...row }, undefined, undefined);
+    store.add({ id: 'x', createdAt: now, finishedAt: undefined, ...QUEUED }, undefined, undefined);
     store.setFinished('x', 'succeeded', '1', now + 3_650 * DAY_MS);
     store.prune(now, DAY_MS, 1_000_000);
     expect(store.get('x')?.finishedAt).toBe(now);
@@ -144,16 +146,8 @@ describe('a clock that is wrong for a while', () => {
       ['never', now + 3_650 * DAY_MS],
     ] as const) {
       const callback = { executionId: id, url: 'http://example.com/', secret: 's', status: 'waiting' as const };
-      const row = {
-        status: 'queued' as const,
-        request: '{}',
-        owner: undefined,
-        hadEnv: false,
-        startedAt: undefined,
-        result: undefined,
-      };
       store.add(
-        { id, createdAt: now, finishedAt: undefined, ...row },
+        { id, createdAt: now, finishedAt: undefined, ...QUEUED },
         { ...callback, attempts: 0, nextAt: 0, lastError: undefined },
         undefined,
       );
