@@ -30,10 +30,11 @@ const runner = await rolldown({
 await runner.write({ file: join(child, 'runner.bundle.cjs'), format: 'cjs' });
 await runner.close();
 
-// The server loads some three hundred modules of ours and of the schema library, which takes a third of its start: they become
-// one file as well. What the rest of the command shares with it by identity (errors) stays outside.
+// A command loads two hundred modules of ours, and the server three hundred: one by one, they take most of its start. The whole
+// command becomes a few files, each of which is loaded by the commands that need it. Errors stay outside: modules of the user
+// share them with the command by identity.
 const cli = fileURLToPath(new URL('../cli/', dist));
-const SHARED = /(errors\/index\.js|\/exit\.js)$/;
+const SHARED = /errors\/index\.js$/;
 
 /** What brings files that it looks for beside itself, or is loaded by the first who needs it. */
 const OUTSIDE = /^(node:|libsql|quickjs-wasi|@lydell\/node-pty|@npmcli\/|pacote|rolldown|@sveltejs\/acorn-typescript)/;
@@ -49,18 +50,20 @@ const ownUrls = {
   },
 };
 
-const server = await rolldown({
-  input: join(cli, 'serve-all.js'),
+const command = await rolldown({
+  input: join(cli, 'main.js'),
   platform: 'node',
   external: (id) => (/^[./]/.test(id) ? SHARED.test(id) : OUTSIDE.test(id)),
   treeshake: { moduleSideEffects: (id) => !id.includes('node_modules') },
   plugins: [ownUrls],
 });
-await server.write({
-  file: join(cli, 'serve-all.bundle.js'),
+await command.write({
+  dir: cli,
   format: 'esm',
-  codeSplitting: false,
+  entryFileNames: '[name].js',
+  // Beside the entry, so that relative addresses are the same for all.
+  chunkFileNames: '[name].bundle.js',
   // Half the bytes to read and scan at each start; names stay, for stack traces.
   minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
 });
-await server.close();
+await command.close();

@@ -2,9 +2,6 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { collect, duration } from './options.js';
 import type { ServeFlags } from './serve-all.js';
 
-/** The build makes one file of everything that a server loads. */
-const BUNDLE: string = new URL('./serve-all.bundle.js', import.meta.url).href;
-
 const HELP = `
 Flags override the environment (EXECUTOR_API_KEY, SALLYPORT_PORT, …), which overrides the file of --config. On a loopback
 address no key is needed; an address that others can reach needs one. SIGTERM lets what runs finish; a second one ends it.
@@ -54,7 +51,7 @@ export function serveCommand(): Command {
     .option('--print-config', 'print the settings and where each came from, and stop')
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags) => {
-      const { serveAll }: typeof import('./serve-all.js') = await import(BUNDLE);
+      const { serveAll } = await import('./serve-all.js');
       await serveAll(flags);
     });
 }

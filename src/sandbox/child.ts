@@ -128,6 +128,8 @@ export class Child implements SpawnedProcess {
   async terminate(options: { readonly graceMs?: number } = {}): Promise<void> {
     const { ledger, tree } = this.#parts;
     const { graceMs = 0 } = options;
+    // Somebody waits for its end, even if nobody waited for what it does.
+    this.eventLoop('hold');
     if (graceMs > 0 && this.kill('SIGTERM')) {
       // Who is stopped cannot comply.
       ledger.signal(tree, 'SIGCONT');

@@ -21,6 +21,17 @@ describe.each(kinds)('a child with %s', (kind, stdio) => {
     expect(exit.usage.wallMs).toBeGreaterThan(0);
   });
 
+  test('keeps the program from leaving before it has ended, whoever waited for it before', async () => {
+    const held = () => process.getActiveResourcesInfo().filter((name) => name === 'ProcessWrap').length;
+    const child = await start('sleep 30');
+    const holding = held();
+    child.eventLoop('release');
+    const released = held();
+    const ended = child.terminate();
+    expect([released, held()]).toEqual([holding - 1, holding]);
+    await ended;
+  });
+
   test('reports the signal that ended it', async () => {
     expect(await result(await start('kill -USR1 $$'))).toMatchObject({ exitCode: null, signal: 'SIGUSR1' });
   });

@@ -19,7 +19,11 @@ export async function openThreadShell(): Promise<Shell> {
     resourceLimits: { stackSizeMb: THREAD_STACK_MIB, maxOldGenerationSizeMb: THREAD_HEAP_MIB },
   });
   const gone = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-  const kill = (): void => void worker.terminate();
+  const kill = (): void => {
+    // Somebody waits for its end, even if nobody waited for what it does.
+    worker.ref();
+    void worker.terminate();
+  };
   const transport = portTransport<object, HostMessage>(worker, { onTerminate: kill });
   return {
     transport,

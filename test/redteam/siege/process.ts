@@ -160,7 +160,6 @@ const commands: readonly Attack[] = [
     attack: (f) =>
       f.command('i=0; while [ $i -lt 600 ]; do sleep 20 & i=$((i+1)); done 2>/dev/null; echo', { timeoutMs: 3_000 }),
     expected: {},
-    withinMs: 30_000,
   },
   {
     id: 'P10',
@@ -168,7 +167,6 @@ const commands: readonly Attack[] = [
     levels: ['container'],
     attack: (f) => f.command('head -c 3000000000 /dev/zero | tail', { timeoutMs: 20_000 }),
     expected: (end) => expect(end.exitCode).not.toBe(0),
-    withinMs: 40_000,
   },
   {
     id: 'P10',
@@ -176,7 +174,7 @@ const commands: readonly Attack[] = [
     levels: ['container'],
     attack: (f) => f.command('head -c 2000000000 /dev/zero > /tmp/full; echo $?', { timeoutMs: 30_000 }),
     expected: { text: expect.stringMatching(/No space left.*\n1\n$/s) },
-    withinMs: 60_000,
+    withinMs: 120_000,
   },
   {
     id: 'P11',

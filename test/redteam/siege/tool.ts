@@ -149,7 +149,6 @@ const confined: readonly Attack[] = [
           await new Promise((r) => setTimeout(r, 1000)); return 1`),
       ),
     expected: () => {},
-    withinMs: 30_000,
   },
 ];
 
@@ -203,9 +202,7 @@ export const TOOL_ATTACKS: readonly Attack[] = [
   ),
   tool('T08', 'throws null', run('throw null'), failed),
   tool('T08', 'throws an object with hostile getters', run('throw { get message() { for (;;) {} } }'), failed),
-  tool('T08', 'fills its memory', run('const all = []; for (;;) all.push(new Array(1e5).fill(all.length))'), failed, {
-    withinMs: 40_000,
-  }),
+  tool('T08', 'fills its memory', run('const all = []; for (;;) all.push(new Array(1e5).fill(all.length))'), failed),
   tool('T08', 'returns more than fits', run('return "x".repeat(64 * 1024 * 1024)'), failed),
   tool(
     'T08',

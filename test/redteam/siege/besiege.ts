@@ -1,15 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { here, testRefusalWithoutRooms } from '../sandbox/container/rooms.js';
-import type { Attack } from './siege/attack.js';
-import { Fortress, type Inventory, type Level } from './siege/fortress.js';
-import { GUEST_ATTACKS } from './siege/guest.js';
-import { HTTP_ATTACKS } from './siege/http.js';
-import { OWN_ATTACKS } from './siege/own.js';
-import { PROCESS_ATTACKS } from './siege/process.js';
-import { TOOL_ATTACKS } from './siege/tool.js';
-import { WASM_ATTACKS } from './siege/wasm.js';
-
-testRefusalWithoutRooms();
+import type { Attack } from './attack.js';
+import { Fortress, type Inventory, type Level } from './fortress.js';
+import { GUEST_ATTACKS } from './guest.js';
+import { HTTP_ATTACKS } from './http.js';
+import { OWN_ATTACKS } from './own.js';
+import { PROCESS_ATTACKS } from './process.js';
+import { TOOL_ATTACKS } from './tool.js';
+import { WASM_ATTACKS } from './wasm.js';
 
 const ATTACKS = [
   ...GUEST_ATTACKS,
@@ -19,12 +16,11 @@ const ATTACKS = [
   ...PROCESS_ATTACKS,
   ...OWN_ATTACKS,
 ];
-const LEVELS: readonly Level[] = here.available ? ['process', 'container'] : ['process'];
 
 /** How long an attack may take unless it says otherwise; the machine may be busy. */
-const WITHIN_MS = 20_000;
+const WITHIN_MS = 60_000;
 /** How long the server may take to be as it was before. */
-const RECOVERY_MS = 20_000;
+const RECOVERY_MS = 60_000;
 /** What may be there more than before: pools that are being filled, connections that are being closed. */
 const SPARE = { processes: 12, handles: 40, megabytes: 250 } as const;
 
@@ -57,26 +53,29 @@ async function recovered(fortress: Fortress, before: Inventory): Promise<void> {
     .toEqual([]);
 }
 
-describe.each(LEVELS)('a server at the level %s withstands', (level) => {
-  let fortress: Fortress;
-  let before: Inventory;
+/** Tests that a server at this level withstands every attack that it claims to stop. */
+export function besiege(level: Level): void {
+  describe(`a server at the level ${level} withstands`, () => {
+    let fortress: Fortress;
+    let before: Inventory;
 
-  beforeAll(async () => {
-    fortress = await Fortress.build(level);
-    await fortress.serves();
-    await fortress.serves();
-    before = fortress.inventory();
-  }, 60_000);
+    beforeAll(async () => {
+      fortress = await Fortress.build(level);
+      await fortress.serves();
+      await fortress.serves();
+      before = fortress.inventory();
+    }, 60_000);
 
-  afterAll(() => fortress[Symbol.asyncDispose]());
+    afterAll(() => fortress[Symbol.asyncDispose]());
 
-  const claimed = ATTACKS.filter(({ levels = LEVELS }) => levels.includes(level));
-  it.each(claimed.map((attack) => [attack.id, attack.what, attack] as const))(
-    '%s %s',
-    async (_id, _what, attack) => {
-      await answered(attack, fortress);
-      await recovered(fortress, before);
-    },
-    120_000,
-  );
-});
+    const claimed = ATTACKS.filter(({ levels = [level] }) => levels.includes(level));
+    it.each(claimed.map((attack) => [attack.id, attack.what, attack] as const))(
+      '%s %s',
+      async (_id, _what, attack) => {
+        await answered(attack, fortress);
+        await recovered(fortress, before);
+      },
+      180_000,
+    );
+  });
+}

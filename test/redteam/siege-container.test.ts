@@ -1,0 +1,6 @@
+import { here, testRefusalWithoutRooms } from '../sandbox/container/rooms.js';
+import { besiege } from './siege/besiege.js';
+
+testRefusalWithoutRooms();
+
+if (here.available) besiege('container');

@@ -1,0 +1,3 @@
+import { besiege } from './siege/besiege.js';
+
+besiege('process');
