@@ -4,6 +4,7 @@ export class Deadline {
   readonly #ends: number;
   readonly #signal: AbortController = new AbortController();
   readonly #timer: NodeJS.Timeout;
+  #longestWaitMs = 0;
 
   constructor(limitMs: number) {
     this.limitMs = limitMs;
@@ -20,8 +21,14 @@ export class Deadline {
     return Math.max(0, this.#ends - performance.now());
   }
 
+  /** The longest time that something took that did happen. */
+  get longestWaitMs(): number {
+    return this.#longestWaitMs;
+  }
+
   /** Gives what the promise gives, or throws what `late` makes when the time is up first. */
   async wait<T>(promise: Promise<T>, late: () => Error): Promise<T> {
+    const from = performance.now();
     let fail = (): void => {};
     const over = new Promise<never>((_, reject) => {
       fail = () => reject(late());
@@ -29,7 +36,9 @@ export class Deadline {
     if (this.signal.aborted) fail();
     else this.signal.addEventListener('abort', fail, { once: true });
     try {
-      return await Promise.race([promise, over]);
+      const given = await Promise.race([promise, over]);
+      this.#longestWaitMs = Math.max(this.#longestWaitMs, performance.now() - from);
+      return given;
     } finally {
       this.signal.removeEventListener('abort', fail);
       over.catch(() => {});

@@ -4,8 +4,11 @@ export const DEFAULT_CHECK_LIMIT_MS = 10_000;
 /** What a check may take beyond its limit before it is given up: waits inside it end at the limit and say what they waited for. */
 export const CHECK_GRACE_MS = 1_000;
 
-/** How long nothing has to happen before it counts as not happening. Twenty times a slow round trip over a pipe. */
+/** How long nothing has to happen at least before it counts as not happening. Twenty times a slow round trip over a pipe. */
 export const QUIET_MS = 150;
+
+/** The same at most. In between, it is as long as the check has waited for anything so far: a busy machine is slow to misbehave, too. */
+export const MAX_QUIET_MS = 3_000;
 
 /** How many checks run at once: two, so that a machine with two cores is busy and not crowded. */
 export const DEFAULT_JOBS = 2;

@@ -12,19 +12,21 @@ import { judged, SUITE_TIMEOUT_MS } from './passes.js';
 const LEVELS = ['process', ...(here.available ? ['container'] : [])];
 
 /** Starts a command of the built package that prints the address it serves. */
-async function serve(registryPort: number, ...args: string[]): Promise<Target> {
-  const registry = ['--registry', `http://127.0.0.1:${registryPort}/`];
-  const child = spawn(process.execPath, [SALLYPORT, ...args, '--port', '0', '--cache-dir', scratch(), ...registry], {
+async function serve(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Target> {
+  const child = spawn(process.execPath, [SALLYPORT, ...args, '--port', '0', '--cache-dir', scratch()], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      PATH: process.env['PATH'] ?? '',
-      LOG_LEVEL: 'error',
-      EXECUTOR_API_KEY: KEY,
-    },
+    env: { ...env, PATH: process.env['PATH'] ?? '', LOG_LEVEL: 'error', EXECUTOR_API_KEY: KEY },
   });
   onTestFinished(() => stop(child));
   const url = await firstAddress(child);
   return { kind: 'url', url, token: KEY };
+}
+
+/** The failures of a command that installs from the suite's own registry, and what was skipped. */
+async function judgedWithRegistry(...args: string[]) {
+  const port = await freePort();
+  const target = await serve([...args, '--registry', `http://127.0.0.1:${port}/`]);
+  return await judged('executor', target, { settings: { 'registry-port': String(port) } });
 }
 
 function firstAddress(child: ChildProcess): Promise<string> {
@@ -49,16 +51,21 @@ async function stop(child: ChildProcess): Promise<void> {
 
 describe('the built executor passes all checks', { timeout: SUITE_TIMEOUT_MS }, () => {
   it.each(LEVELS)('of serve-tools, at the level %s', async (level) => {
-    const port = await freePort();
-    const target = await serve(port, 'serve-tools', '--isolation', level);
-    const found = await judged('executor', target, { settings: { 'registry-port': String(port) } });
-    expect(found).toEqual({ failures: [], skipped: [] });
+    expect(await judgedWithRegistry('serve-tools', '--isolation', level)).toEqual({ failures: [], skipped: [] });
   });
 
   it.each(['process', 'auto'])('of serve, at the level %s', async (level) => {
-    const port = await freePort();
-    const target = await serve(port, 'serve', '--isolation', level);
-    const found = await judged('executor', target, { settings: { 'registry-port': String(port) } });
-    expect(found).toEqual({ failures: [], skipped: [] });
+    expect(await judgedWithRegistry('serve', '--isolation', level)).toEqual({ failures: [], skipped: [] });
+  });
+
+  it('that tools of the public registry can show, without a registry of the suite', async () => {
+    // How the registry is reached from here is in the environment, and in what npm is told.
+    const target = await serve(['serve-tools'], process.env);
+    const only = ['executor.execute', 'executor.resolution'];
+    const { failures, skipped } = await judged('executor', target, { only, limitMs: 120_000 });
+    expect(failures).toEqual([]);
+    for (const name of ['params', 'output', 'unscoped', 'tool-error', 'version-not-found', 'tool-invalid']) {
+      expect(skipped).not.toContain(`executor.execute.${name}`);
+    }
   });
 });

@@ -1,16 +1,25 @@
 import type { Check } from '../check.js';
 import { expectEqual, expectThat } from '../expect.js';
+import {
+  FACTORY,
+  FACTORY_ANSWERS,
+  GREETED,
+  GREETING,
+  NO_TOOL,
+  rendering,
+  UNCLOSED,
+  UNCLOSED_SAYS,
+} from './public-tools.js';
 import { BROKEN, MISSING, TOOLS, UNSCOPED, VERSIONS } from './registry/packages.js';
 import { type ExecutorSession, expectFailure, objectOf, outputOf, type ToolRequest } from './session.js';
 
 const group = 'Core';
 
-/** A tool of the public registry, for targets that cannot use the suite's own. */
-const PUBLIC: ToolRequest = {
-  packageName: '@tpmjs/tools-template-render',
-  name: 'templateRenderTool',
-  params: { template: 'Hi {{name}}', data: { name: 'Bo' } },
-};
+/** A tool of the suite that returns its params. */
+const echo = (params: object): ToolRequest => ({ packageName: TOOLS, name: 'echo', params });
+
+/** A tool of the suite that fails, in one of the ways in which tools do. */
+const failing = (name: string): ToolRequest => ({ packageName: TOOLS, name, params: { message: 'Invalid input 42' } });
 
 const whichVersion = async (session: ExecutorSession, version?: string): Promise<unknown> =>
   session.output('which', { packageName: VERSIONS, ...(version === undefined ? {} : { version }) });
@@ -24,8 +33,7 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.levels.core', 'tpmjs.response.success', 'tpmjs.response.time', 'tpmjs.errors.status-200'],
     async run(session) {
-      const known = session.context.settings.has('registry-port');
-      const answer = known ? await session.tool('echo', { params: { greeting: 'Hello' } }) : await session.post(PUBLIC);
+      const answer = await session.post(session.choose(echo({ greeting: 'Hello' }), GREETING));
       const output = outputOf(answer);
       const { executionTimeMs } = objectOf(answer.json, 'the body');
       expectThat(output !== undefined, 'an output', answer.text);
@@ -40,7 +48,10 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     cites: ['tpmjs.request.params', 'tpmjs.lifecycle.execute'],
     async run(session) {
       const params = { text: 'é😀', number: 0.5, list: [1, [null]], deep: { a: { b: true } } };
-      expectEqual(await session.output('echo', { params }), params, 'the output');
+      const request = rendering('{{text}} {{number}} {{list.0}} {{deep.a.b}}', params);
+      const variables = { variablesUsed: ['text', 'number'], unusedVariables: ['list', 'deep'] };
+      const wanted = session.choose<object>(params, { rendered: 'é😀 0.5 1 true', ...variables });
+      expectEqual(outputOf(await session.post(session.choose(echo(params), request))), wanted, 'the output');
     },
   },
   {
@@ -51,7 +62,8 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     cites: ['tpmjs.response.output'],
     async run(session) {
       const wanted = { integer: 42, fraction: 0.5, nothing: null, yes: true, text: 'é😀', list: [1, [2]], empty: {} };
-      expectEqual(await session.output('numbers'), wanted, 'the output');
+      const answer = await session.post(session.choose({ packageName: TOOLS, name: 'numbers' }, GREETING));
+      expectEqual(outputOf(answer), session.choose<object>(wanted, GREETED), 'the output');
     },
   },
   {
@@ -116,7 +128,8 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.request.package'],
     async run(session) {
-      expectEqual(await session.output('which', { packageName: UNSCOPED }), 'unscoped', 'the output');
+      const answer = await session.post(session.choose({ packageName: UNSCOPED, name: 'which' }, FACTORY));
+      expectEqual(outputOf(answer), session.choose<unknown>('unscoped', FACTORY_ANSWERS), 'the output');
     },
   },
   {
@@ -152,7 +165,8 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: [],
     async run(session) {
-      expectEqual(await session.output('echo', { params: { a: 1 }, traceId: 'x' }), { a: 1 }, 'the output');
+      const answer = await session.post({ ...session.choose(echo({ a: 1 }), GREETING), traceId: 'x' });
+      expectEqual(outputOf(answer), session.choose<object>({ a: 1 }, GREETED), 'the output');
     },
   },
   {
@@ -162,10 +176,10 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.versioning.header'],
     async run(session) {
-      session.registry();
-      const body = { packageName: TOOLS, name: 'echo', params: { a: 1 } };
+      const body = session.choose(echo({ a: 1 }), GREETING);
       for (const headers of [{ 'x-tpmjs-protocol-version': '1.0' }, {}]) {
-        expectEqual(outputOf(await session.post(body, headers)), { a: 1 }, 'the output');
+        const answer = await session.post(body, headers);
+        expectEqual(outputOf(answer), session.choose<object>({ a: 1 }, GREETED), 'the output');
       }
     },
   },
@@ -176,10 +190,11 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.codes.tool-error', 'tpmjs.response.error', 'tpmjs.errors.status-200', 'tpmjs.errors.structured'],
     async run(session) {
-      for (const name of ['fails', 'failsAtOnce']) {
-        const answer = await session.tool(name, { params: { message: 'Invalid input 42' } });
+      const says = session.choose('Invalid input 42', UNCLOSED_SAYS);
+      for (const request of session.choose([failing('fails'), failing('failsAtOnce')], [UNCLOSED])) {
+        const answer = await session.post(request);
         const { message } = expectFailure(answer, 'TOOL_EXECUTION_ERROR');
-        expectThat(message.includes('Invalid input 42'), 'a message with “Invalid input 42”', answer.text);
+        expectThat(message.includes(says), `a message with “${says}”`, answer.text);
       }
     },
   },
@@ -200,7 +215,7 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.response.time'],
     async run(session) {
-      const { json, text } = await session.tool('fails', { params: { message: 'x' } });
+      const { json, text } = await session.post(session.choose(failing('fails'), UNCLOSED));
       expectThat(typeof objectOf(json, 'the body')['executionTimeMs'] === 'number', 'executionTimeMs', text);
     },
   },
@@ -221,7 +236,8 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.codes.package-not-found', 'tpmjs.request.version'],
     async run(session) {
-      expectFailure(await session.tool('echo', { version: '99.0.0' }), 'PACKAGE_NOT_FOUND');
+      const request = { ...session.choose(echo({}), GREETING), version: '99.0.0' };
+      expectFailure(await session.post(request), 'PACKAGE_NOT_FOUND');
     },
   },
   {
@@ -231,7 +247,8 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.codes.tool-not-found', 'tpmjs.request.name'],
     async run(session) {
-      expectFailure(await session.tool('isNotThere'), 'TOOL_NOT_FOUND');
+      const request = { ...session.choose(echo({}), GREETING), name: 'isNotThere' };
+      expectFailure(await session.post(request), 'TOOL_NOT_FOUND');
     },
   },
   {
@@ -243,7 +260,7 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     cites: ['tpmjs.codes.tool-not-found'],
     async run(session) {
       for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
-        expectFailure(await session.tool(name), 'TOOL_NOT_FOUND');
+        expectFailure(await session.post({ ...session.choose(echo({}), GREETING), name }), 'TOOL_NOT_FOUND');
       }
     },
   },
@@ -254,7 +271,10 @@ export const EXECUTE_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.codes.tool-invalid', 'tpmjs.resolution.execute'],
     async run(session) {
-      for (const name of ['hollow', 'text', 'hollowFactory']) expectFailure(await session.tool(name), 'TOOL_INVALID');
+      const ofTheSuite = ['hollow', 'text', 'hollowFactory'].map((name): ToolRequest => ({ packageName: TOOLS, name }));
+      for (const request of session.choose(ofTheSuite, [NO_TOOL])) {
+        expectFailure(await session.post(request), 'TOOL_INVALID');
+      }
     },
   },
   {

@@ -1,7 +1,8 @@
 import type { Check } from '../check.js';
 import { expectEqual } from '../expect.js';
+import { FACTORY, FACTORY_ANSWERS, FUNCTION, FUNCTION_ANSWERS, GREETED, GREETING } from './public-tools.js';
 import { COMMONJS, DEFAULT_OBJECT, DEFAULT_TOOL, IMPORT_ONLY, TOOLS } from './registry/packages.js';
-import { type ExecutorSession, expectFailure } from './session.js';
+import { type ExecutorSession, expectFailure, outputOf, type ToolRequest } from './session.js';
 
 const group = 'Core';
 
@@ -13,6 +14,8 @@ interface Found {
   readonly tool: string;
   readonly packageName?: string;
   readonly output: unknown;
+  /** The same with a tool of the public registry, where there is one. */
+  readonly open?: { readonly request: ToolRequest; readonly output: unknown };
 }
 
 const FOUND: readonly Found[] = [
@@ -23,6 +26,7 @@ const FOUND: readonly Found[] = [
     cites: ['tpmjs.resolution.named', 'tpmjs.resolution.execute'],
     tool: 'self',
     output: 'mine',
+    open: { request: GREETING, output: GREETED },
   },
   {
     name: 'default-property',
@@ -49,6 +53,7 @@ const FOUND: readonly Found[] = [
     cites: ['tpmjs.resolution.execute', 'tpmjs.resolution.factory'],
     tool: 'functionTool',
     output: 'right',
+    open: { request: FUNCTION, output: FUNCTION_ANSWERS },
   },
   {
     name: 'factory',
@@ -57,6 +62,7 @@ const FOUND: readonly Found[] = [
     cites: ['tpmjs.resolution.factory'],
     tool: 'factory',
     output: { made: { a: 1 } },
+    open: { request: FACTORY, output: FACTORY_ANSWERS },
   },
   {
     name: 'async-factory',
@@ -89,14 +95,17 @@ const FOUND: readonly Found[] = [
 /** How an export becomes a tool. */
 export const RESOLUTION_CHECKS: readonly Check<ExecutorSession>[] = [
   ...FOUND.map(
-    ({ name, title, level, cites, tool, packageName = TOOLS, output }): Check<ExecutorSession> => ({
+    ({ name, title, level, cites, tool, packageName = TOOLS, output, open }): Check<ExecutorSession> => ({
       id: `executor.resolution.${name}`,
       title,
       level,
       group,
       cites,
       async run(session) {
-        expectEqual(await session.output(tool, { packageName, params: { a: 1 } }), output, 'the output');
+        const own = { request: { packageName, name: tool, params: { a: 1 } }, output };
+        if (open === undefined) session.registry();
+        const asked = session.choose(own, open ?? own);
+        expectEqual(outputOf(await session.post(asked.request)), asked.output, 'the output');
       },
     }),
   ),
@@ -107,8 +116,10 @@ export const RESOLUTION_CHECKS: readonly Check<ExecutorSession>[] = [
     group,
     cites: ['tpmjs.resolution.default', 'tpmjs.codes.tool-not-found'],
     async run(session) {
-      for (const packageName of [DEFAULT_TOOL, DEFAULT_OBJECT, COMMONJS]) {
-        expectFailure(await session.tool('anotherTool', { packageName }), 'TOOL_NOT_FOUND');
+      const ofTheSuite = [DEFAULT_TOOL, DEFAULT_OBJECT, COMMONJS].map((packageName): ToolRequest => ({ packageName }));
+      // It has a tool as its default export as well.
+      for (const request of session.choose(ofTheSuite, [GREETING])) {
+        expectFailure(await session.post({ ...request, name: 'anotherTool' }), 'TOOL_NOT_FOUND');
       }
     },
   },

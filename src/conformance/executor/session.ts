@@ -44,6 +44,11 @@ export class ExecutorSession {
     return this.#registry;
   }
 
+  /** What a check asks for: of the packages of the suite, or of the public registry where the target cannot use them. */
+  choose<T>(ofTheSuite: T, ofThePublic: T): T {
+    return this.#registry === undefined ? ofThePublic : ofTheSuite;
+  }
+
   /** Runs a tool of the suite. */
   tool(name: string, request: ToolRequest = {}): Promise<HttpAnswer> {
     this.registry();

@@ -1,6 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { CheckFailed } from '../check.js';
 import type { CheckContext } from '../context.js';
-import { MAX_MESSAGES, QUIET_MS } from '../limits.js';
+import { MAX_MESSAGES, MAX_QUIET_MS, QUIET_MS } from '../limits.js';
 import type { Channel, Ending } from './channel.js';
 import { type Codec, NoMessage } from './codec.js';
 
@@ -89,7 +90,7 @@ export class Peer<Message> {
   async quietOrEnd(
     expected: string,
     pick: (message: Message) => unknown = () => true,
-    quietMs = QUIET_MS,
+    quietMs = Math.min(Math.max(QUIET_MS, this.#context.deadline.longestWaitMs), MAX_QUIET_MS),
   ): Promise<void> {
     await this.#pause(quietMs);
     this.#requireNoViolation(expected);
@@ -154,8 +155,10 @@ export class Peer<Message> {
   }
 
   async #pause(ms: number): Promise<void> {
-    const over = new Promise<void>((resolve) => setTimeout(resolve, ms));
-    await this.#context.deadline.wait(over, () => new CheckFailed({ expected: 'time to wait', cameBack: 'none left' }));
+    const { signal } = this.#context.deadline;
+    await delay(ms, undefined, { signal }).catch(() => {
+      throw new CheckFailed({ expected: 'time to wait', cameBack: 'none left' });
+    });
   }
 
   #take(message: Message | NoMessage): void {
