@@ -15,6 +15,14 @@ export function abort(message: string | null, file: string | null, line: u32, co
   proc_exit(134);
 }
 
+/** The largest frame that is taken, four times what a host sends by default. A larger one is refused on its header. */
+export const MAX_FRAME: u32 = 64 << 20;
+
+/** Whoever speaks another version, or sends what is no message, is not listened to any more. */
+function refuse(): void {
+  proc_exit(1);
+}
+
 export enum Kind { Nil, Bool, Number, Raw, Text, Array, Map }
 
 /** A decoded value. What a guest has no use for taking apart (binary, large integers) stays as its bytes. */
@@ -33,6 +41,21 @@ export class Value {
 
   at(index: i32): Value {
     return index < this.items.length ? this.items[index] : new Value();
+  }
+
+  /** Whether it can be the id of a stream, or the name of a function. */
+  isId(): bool {
+    return this.kind == Kind.Text && this.text != "";
+  }
+
+  /** Whether it is a whole number from 0 to `most`. */
+  isWhole(most: f64): bool {
+    return this.kind == Kind.Number && this.number >= 0 && this.number <= most && this.number == Math.floor(this.number);
+  }
+
+  /** Whether it is a list that starts with two numbers. */
+  isPair(): bool {
+    return this.kind == Kind.Array && this.at(0).kind == Kind.Number && this.at(1).kind == Kind.Number;
   }
 
   static of(number: f64): Value {
@@ -130,22 +153,30 @@ class Reader {
   at: i32 = 0;
   constructor(public bytes: Uint8Array) {}
 
+  /** Refuses what says it has more than there is. */
+  need(size: u64): void {
+    if (size > <u64>(this.bytes.length - this.at)) refuse();
+  }
+
   big(count: i32): u64 {
     let value: u64 = 0;
+    this.need(count);
     while (count-- > 0) value = (value << 8) | this.bytes[this.at++];
     return value;
   }
 
-  str(size: i32): Value {
-    const text = String.UTF8.decodeUnsafe(this.bytes.dataStart + this.at, size);
-    this.at += size;
+  str(size: u64): Value {
+    this.need(size);
+    const text = String.UTF8.decodeUnsafe(this.bytes.dataStart + this.at, <i32>size);
+    this.at += <i32>size;
     return Value.str(text);
   }
 
-  many(kind: Kind, count: i32): Value {
+  many(kind: Kind, count: u64): Value {
+    this.need(kind == Kind.Map ? 2 * count : count); // a value takes a byte at least
     const value = new Value();
     value.kind = kind;
-    for (let i = 0; i < count; i++) {
+    for (let i: u64 = 0; i < count; i++) {
       if (kind == Kind.Map) value.keys.push(this.value().text);
       value.items.push(this.value());
     }
@@ -159,9 +190,16 @@ class Reader {
     return value;
   }
 
+  /** The one value that the bytes are. */
+  only(): Value {
+    const value = this.value();
+    if (this.at != this.bytes.length) refuse();
+    return value;
+  }
+
   value(): Value {
     const from = this.at;
-    const lead = <i32>this.bytes[this.at++];
+    const lead = <i32>this.big(1);
     if (lead < 0x80) return Value.of(lead);
     if (lead < 0x90) return this.many(Kind.Map, lead & 15);
     if (lead < 0xa0) return this.many(Kind.Array, lead & 15);
@@ -174,8 +212,9 @@ class Reader {
       return value;
     }
     if (lead >= 0xc4 && lead <= 0xc6) {
-      const size = <i32>this.big(1 << (lead - 0xc4));
-      this.at += size;
+      const size = this.big(1 << (lead - 0xc4));
+      this.need(size);
+      this.at += <i32>size;
       return this.raw(from);
     }
     if (lead == 0xca) return Value.of(reinterpret<f32>(<u32>this.big(4)));
@@ -189,9 +228,10 @@ class Reader {
     if (lead == 0xd0) return Value.of(<f64>(<i8>this.big(1)));
     if (lead == 0xd1) return Value.of(<f64>(<i16>this.big(2)));
     if (lead == 0xd2) return Value.of(<f64>(<i32>this.big(4)));
-    if (lead >= 0xd9 && lead <= 0xdb) return this.str(<i32>this.big(1 << (lead - 0xd9)));
-    if (lead <= 0xdd) return this.many(Kind.Array, <i32>this.big(lead == 0xdc ? 2 : 4));
-    return this.many(Kind.Map, <i32>this.big(lead == 0xde ? 2 : 4));
+    if (lead >= 0xd9 && lead <= 0xdb) return this.str(this.big(1 << (lead - 0xd9)));
+    if (lead == 0xdc || lead == 0xdd) return this.many(Kind.Array, this.big(lead == 0xdc ? 2 : 4));
+    if (lead < 0xde) refuse(); // an extension
+    return this.many(Kind.Map, this.big(lead == 0xde ? 2 : 4));
   }
 }
 
@@ -249,16 +289,29 @@ function wait(low: i32, high: i32, id: string): Value | null {
     if (wanted(later[i], low, high, id)) return later.splice(i, 1)[0];
   }
   const header = new Uint8Array(5);
-  // Whoever speaks another version, or sends what is no message, is not listened to any more.
-  while (readFully(header) && header[0] == 1) {
-    const payload = new Uint8Array((<i32>header[1] << 24) | (<i32>header[2] << 16) | (<i32>header[3] << 8) | <i32>header[4]);
+  while (readFully(header)) {
+    const size = (<u32>header[1] << 24) | (<u32>header[2] << 16) | (<u32>header[3] << 8) | <u32>header[4];
+    if (header[0] != 1 || size > MAX_FRAME) refuse();
+    const payload = new Uint8Array(size);
     if (!readFully(payload)) return null;
-    const message = new Reader(payload).value();
-    if (message.get("type").kind != Kind.Number) return null;
+    const message = new Reader(payload).only();
+    if (!isMessage(message)) refuse();
     if (wanted(message, low, high, id)) return message;
-    later.push(message);
+    // An answer that nobody waits for must not become that of a later call.
+    if (!wanted(message, 1, 2, "")) later.push(message);
   }
   return null;
+}
+
+/** Whether a value has the fields of its type; others mean nothing. */
+function isMessage(value: Value): bool {
+  if (!value.get("id").isId() || !value.get("type").isWhole(5)) return false;
+  const type = <i32>value.get("type").number;
+  if (type == 2 || type == 5) return value.get("error").kind == Kind.Text;
+  if (type == 3) return value.keys.includes("chunk");
+  if (type != 0) return true;
+  const expects = value.keys.includes("expectsResponse");
+  return value.get("functionName").kind == Kind.Text && (!expects || value.get("expectsResponse").kind == Kind.Bool);
 }
 
 function wanted(message: Value, low: i32, high: i32, id: string): bool {
@@ -269,10 +322,19 @@ function wanted(message: Value, low: i32, high: i32, id: string): bool {
 /** What a function ends with: a result, or an error when there is one. */
 export class Outcome {
   constructor(public result: Value, public error: string | null = null) {}
+
+  /** Numbers that are not finite have no place on the wire. */
+  static number(number: f64): Outcome {
+    return isFinite(number) ? new Outcome(Value.of(number)) : Outcome.failed("the result is not a finite number");
+  }
+
+  static failed(error: string): Outcome {
+    return new Outcome(new Value(), error);
+  }
 }
 
 function outcomeOf(message: Value, failure: i32, key: string): Outcome {
-  if (<i32>message.get("type").number == failure) return new Outcome(new Value(), message.get("error").text);
+  if (<i32>message.get("type").number == failure) return Outcome.failed(message.get("error").text);
   return new Outcome(message.get(key));
 }
 
@@ -281,7 +343,7 @@ export function callHost(name: string, params: Value): Outcome {
   const id = "g" + (issued++).toString();
   send(0, id, "params", params, name);
   const answer = wait(1, 2, id);
-  if (!answer) return new Outcome(new Value(), "the host is gone");
+  if (!answer) return Outcome.failed("the host is gone");
   return outcomeOf(answer, 2, "result");
 }
 
@@ -303,7 +365,8 @@ export function failStream(stream: string, error: Value): void {
 /** The next chunk of a stream or its error, or nothing at its end. */
 export function receive(stream: string): Outcome | null {
   const message = wait(3, 5, stream);
-  return message && message.get("type").number != 4 ? outcomeOf(message, 5, "chunk") : null;
+  if (!message) return Outcome.failed("the host is gone");
+  return message.get("type").number == 4 ? null : outcomeOf(message, 5, "chunk");
 }
 
 /** Sleeps. */

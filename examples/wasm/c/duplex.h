@@ -19,6 +19,9 @@ typedef void (*dx_reply)(void *state, int failed, dx_value value);            //
 typedef void (*dx_chunk)(void *state, dx_value chunk, int ended);             // ended: 0 chunk, 1 end, 2 error
 typedef int (*dx_step)(void *state);                                          // 0 when there is nothing left to do
 
+// The largest frame that is taken, four times what a host sends by default. A larger one is refused on its header.
+#define DX_MAX_FRAME (64u << 20)
+
 // ---- output: gathered, and written before the guest waits ------------------------------------------------------------
 static uint8_t *dx_out; static size_t dx_out_size, dx_out_room;
 static void (*dx_tamper)(uint8_t *bytes, size_t size);
@@ -72,7 +75,7 @@ static void dx_end(size_t start) {
   if (dx_out_size > 32768) dx_flush();
 }
 
-// ---- input: values are slices of the payload; the host is trusted to send well-formed ones ---------------------------
+// ---- input: values are slices of a payload that was checked when it came, so that nothing below reads beyond it ------
 static uint64_t dx_read_big(const uint8_t *at, int bytes) { uint64_t v = 0; while (bytes--) v = v << 8 | *at++; return v; }
 static const uint8_t *dx_head(const uint8_t *at, char *kind, uint64_t *count) { // skips the header of a value
   uint8_t lead = *at++;
@@ -101,17 +104,34 @@ static dx_value dx_slice(const uint8_t *at) {
   }
   return (dx_value){start, (uint32_t)(at - start)};
 }
+static int dx_well_formed(const uint8_t *at, const uint8_t *end) { // whether the bytes are one value, and nothing else
+  // Bytes that come before the content, or are it, by what leads from 0xc0 to 0xdf. None for extensions, which have no place here.
+  static const uint8_t heads[32] = {1, 0, 1, 1, 2, 3, 5, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 0, 0, 0, 0, 0, 2, 3, 5, 3, 5, 3, 5};
+  uint64_t left = 1, count;
+  for (char kind; left; left--) {
+    if (at == end) return 0;
+    int head = *at >= 0xc0 && *at < 0xe0 ? heads[*at - 0xc0] : 1;
+    if (!head || end - at < head) return 0;
+    at = dx_head(at, &kind, &count);
+    uint64_t rest = (uint64_t)(end - at);
+    if (kind == 's' || kind == 'x') { if (count > rest) return 0; at += count; continue; }
+    left += kind == 'm' ? 2 * count : count;
+    if (left - 1 > rest) return 0; // a value takes a byte at least
+  }
+  return at == end;
+}
+static char dx_kind(dx_value value) { // nil, bool, integer, float, string, x (binary), array, map; 0 when there is none
+  char kind = 0; uint64_t count;
+  if (value.size) dx_head(value.at, &kind, &count);
+  return kind;
+}
 static dx_value dx_text(dx_value value) { // the bytes of a string or binary
   char kind = 0; uint64_t count = 0;
   if (!value.size) return value;
   const uint8_t *at = dx_head(value.at, &kind, &count);
   return kind == 's' || kind == 'x' ? (dx_value){at, (uint32_t)count} : (dx_value){0, 0};
 }
-static int dx_is_id(dx_value value) { // whether it can be the id of a stream
-  char kind = 0; uint64_t count = 0;
-  if (value.size) dx_head(value.at, &kind, &count);
-  return kind == 's' && count > 0;
-}
+static int dx_is_id(dx_value value) { return dx_kind(value) == 's' && dx_text(value).size > 0; } // or the name of a function
 static int dx_is(dx_value value, const char *text) {
   dx_value bytes = dx_text(value);
   return bytes.at && bytes.size == strlen(text) && !memcmp(bytes.at, text, bytes.size);
@@ -150,12 +170,20 @@ static double dx_num(dx_value value, double otherwise) {
   if (lead == 0xd3) return (double)(int64_t)dx_read_big(at, 8);
   return otherwise;
 }
+static int dx_is_number(dx_value value) { char kind = dx_kind(value); return kind == 'i' || kind == 'f'; }
+static int dx_is_whole(dx_value value, double most) { // from 0 on
+  double number = dx_num(value, -1);
+  return number >= 0 && number <= most && number == (double)(uint64_t)number;
+}
 static dx_value dx_keep(dx_value value) { // a copy that outlives the payload
   uint8_t *copy = value.size ? malloc(value.size) : 0;
   if (copy) memcpy(copy, value.at, value.size);
   return (dx_value){copy, value.size};
 }
-static dx_value dx_param(dx_call *call, const char *key) { return dx_get(call->params, key); }
+static dx_value dx_param(dx_call *call, const char *key) { // nil is the same as nothing
+  dx_value value = dx_get(call->params, key);
+  return dx_kind(value) == 'n' ? (dx_value){0, 0} : value;
+}
 
 // ---- answers ---------------------------------------------------------------------------------------------------------
 static void dx_free(dx_call *call) { free((void *)call->id.at); free((void *)call->params.at); free(call); }
@@ -165,11 +193,17 @@ static void dx_done(dx_call *call, size_t start) { // after dx_result and one va
   else dx_end(start);
   dx_free(call);
 }
-static void dx_return_number(dx_call *call, double value) { size_t s = dx_result(call); dx_number(value); dx_done(call, s); }
 static void dx_return(dx_call *call, dx_value value) { size_t s = dx_result(call); dx_copy(value); dx_done(call, s); }
 static void dx_fail(dx_call *call, const char *error) {
   size_t s = dx_begin(3, call->id, 2); dx_str("error"); dx_str(error); dx_done(call, s);
 }
+static void dx_fail_with(dx_call *call, dx_value error) { size_t s = dx_begin(3, call->id, 2); dx_str("error"); dx_copy(error); dx_done(call, s); }
+static int dx_is_finite(double value) { return value - value == 0; } // others have no place on the wire
+static void dx_return_number(dx_call *call, double value) {
+  if (!dx_is_finite(value)) { dx_fail(call, "the result is not a finite number"); return; }
+  size_t s = dx_result(call); dx_number(value); dx_done(call, s);
+}
+static int dx_takes(dx_call *call, int fits, const char *error) { if (!fits) dx_fail(call, error); return fits; }
 static void dx_send_chunk(dx_value stream, const void *bytes, uint32_t size) {
   size_t s = dx_begin(3, stream, 3); dx_str("chunk"); dx_bin(bytes, size); dx_end(s);
 }
@@ -223,6 +257,16 @@ static void dx_after(double milliseconds, void (*run)(void *), void *state) {
 }
 
 // ---- the loop --------------------------------------------------------------------------------------------------------
+static int dx_is_message(dx_value message) { // whether it has the fields of its type; others mean nothing
+  dx_value type = dx_get(message, "type"), expects = dx_get(message, "expectsResponse");
+  if (!dx_is_id(dx_get(message, "id")) || !dx_is_whole(type, 5)) return 0;
+  switch ((int)dx_num(type, -1)) {
+    case 0: return dx_kind(dx_get(message, "functionName")) == 's' && (!expects.size || dx_kind(expects) == 'b');
+    case 2: case 5: return dx_kind(dx_get(message, "error")) == 's';
+    case 3: return dx_get(message, "chunk").size > 0;
+    default: return 1;
+  }
+}
 static void dx_dispatch(dx_value message) {
   dx_value id = dx_get(message, "id"), type = dx_get(message, "type");
   int kind = (int)dx_num(type, -1);
@@ -262,7 +306,7 @@ static int dx_serve(void) {
       else if (wait < 0 || timer.due - now < (uint64_t)wait) wait = (int)(timer.due - now);
     }
     if (!dx_steps.count) dx_flush();
-    if (room - size < 65536) in = realloc(in, room = room * 2 + 65536);
+    if (room - size < 65536 && !(in = realloc(in, room = room * 2 + 65536))) __builtin_trap();
     struct pollfd input = {0, POLLIN, 0};
 #ifdef DX_NONBLOCK // reads first and waits when there is nothing, as the runtime of Go does
     ssize_t n = read(0, in + size, room - size);
@@ -275,10 +319,13 @@ static int dx_serve(void) {
     size += (size_t)n;
     size_t at = 0;
     while (size - at >= 5) {
-      if (in[at] != 1) return 1; // a version that is not known
       uint32_t length = (uint32_t)dx_read_big(in + at + 1, 4);
-      if (size - at - 5 < length) break;
-      dx_dispatch((dx_value){in + at + 5, length});
+      int refused = in[at] != 1 || length > DX_MAX_FRAME;
+      if (!refused && size - at - 5 < length) break;
+      dx_value message = {in + at + 5, length};
+      // Whoever speaks another version, or sends what is no message, is not listened to any more.
+      if (refused || !dx_well_formed(message.at, message.at + length) || !dx_is_message(message)) { dx_flush(); return 1; }
+      dx_dispatch(message);
       at += 5 + length;
     }
     memmove(in, in + at, size -= at);

@@ -1,12 +1,16 @@
 // A guest with one function for each part of the protocol. `duplex.h` carries the rest.
 #include "duplex.h"
 
-static void add(dx_call *call) { dx_return_number(call, dx_num(dx_at(call->params, 0), 0) + dx_num(dx_at(call->params, 1), 0)); }
+static void add(dx_call *call) {
+  dx_value left = dx_at(call->params, 0), right = dx_at(call->params, 1);
+  if (!dx_takes(call, dx_is_number(left) && dx_is_number(right), "add takes two numbers")) return;
+  dx_return_number(call, dx_num(left, 0) + dx_num(right, 0));
+}
 
 static void divide(dx_call *call) {
-  double by = dx_num(dx_at(call->params, 1), 0);
-  if (by == 0) dx_fail(call, "Division by zero");
-  else dx_return_number(call, dx_num(dx_at(call->params, 0), 0) / by);
+  dx_value left = dx_at(call->params, 0), right = dx_at(call->params, 1);
+  if (!dx_takes(call, dx_is_number(left) && dx_is_number(right), "divide takes two numbers")) return;
+  if (dx_takes(call, dx_num(right, 0) != 0, "Division by zero")) dx_return_number(call, dx_num(left, 0) / dx_num(right, 0));
 }
 
 static void echo(dx_call *call) { dx_return(call, call->params); }
@@ -19,15 +23,16 @@ static void host_answered(void *state, int failed, dx_value value) {
     dx_call_host(dx_param(calls->call, "name"), dx_param(calls->call, "params"), host_answered, calls);
     return;
   }
-  char text[256] = {0};
-  dx_value error = dx_text(value);
-  if (failed) { memcpy(text, error.at, error.size < 255 ? error.size : 255); dx_fail(calls->call, text); }
+  if (failed) dx_fail_with(calls->call, value);
   else dx_return(calls->call, value);
   free(calls);
 }
 static void call_host(dx_call *call) {
+  dx_value times = dx_param(call, "times");
+  if (!dx_takes(call, dx_is_id(dx_param(call, "name")), "name must be the name of a function")) return;
+  if (!dx_takes(call, !times.size || dx_is_whole(times, 4294967295), "times must be a whole number from 0 to 4294967295")) return;
   host_calls *calls = malloc(sizeof *calls);
-  *calls = (host_calls){call, dx_num(dx_param(call, "times"), 1)};
+  *calls = (host_calls){call, dx_num(times, 1)};
   dx_call_host(dx_param(call, "name"), dx_param(call, "params"), host_answered, calls);
 }
 
@@ -51,10 +56,14 @@ static int produce_next(void *state) {
   return 0;
 }
 static void produce(dx_call *call) {
-  if (!dx_is_id(dx_param(call, "stream"))) { dx_fail(call, "stream must be the id of a stream"); return; }
+  dx_value count = dx_param(call, "count"), size = dx_param(call, "size"), error = dx_param(call, "error");
+  if (!dx_takes(call, dx_is_id(dx_param(call, "stream")), "stream must be the id of a stream")) return;
+  if (!dx_takes(call, dx_is_whole(count, 4294967295), "count must be a whole number from 0 to 4294967295")) return;
+  if (!dx_takes(call, dx_is_whole(size, DX_MAX_FRAME), "size must be a whole number from 0 to 67108864")) return;
+  if (!dx_takes(call, !error.size || dx_kind(error) == 's', "error must be a text")) return;
   producer *p = malloc(sizeof *p);
-  *p = (producer){call, 0, (uint32_t)dx_num(dx_param(call, "count"), 0), (uint32_t)dx_num(dx_param(call, "size"), 4), 0};
-  p->bytes = calloc(1, p->size + 1);
+  *p = (producer){call, 0, (uint32_t)dx_num(count, 0), (uint32_t)dx_num(size, 0), 0};
+  if (!(p->bytes = calloc(1, p->size + 1))) __builtin_trap();
   dx_repeat(produce_next, p);
 }
 
@@ -63,12 +72,14 @@ typedef struct { dx_call *call; double sum, count; } consumer;
 static void consume_next(void *state, dx_value chunk, int ended) {
   consumer *c = state;
   if (!ended) { c->sum += dx_num(chunk, 0); c->count++; return; }
-  if (ended == 2) dx_fail(c->call, "The stream failed");
-  else { size_t s = dx_result(c->call); dx_array(2); dx_number(c->count); dx_number(c->sum); dx_done(c->call, s); }
+  if (ended == 2) dx_fail_with(c->call, chunk);
+  else if (dx_takes(c->call, dx_is_finite(c->sum), "the result is not a finite number")) {
+    size_t s = dx_result(c->call); dx_array(2); dx_number(c->count); dx_number(c->sum); dx_done(c->call, s);
+  }
   free(c);
 }
 static void consume(dx_call *call) {
-  if (!dx_is_id(dx_param(call, "stream"))) { dx_fail(call, "stream must be the id of a stream"); return; }
+  if (!dx_takes(call, dx_is_id(dx_param(call, "stream")), "stream must be the id of a stream")) return;
   consumer *c = calloc(1, sizeof *c);
   c->call = call;
   dx_receive(dx_param(call, "stream"), consume_next, c);
@@ -76,7 +87,10 @@ static void consume(dx_call *call) {
 
 // Returns after so many milliseconds; everything else goes on meanwhile.
 static void awake(void *call) { dx_return_number(call, 1); }
-static void sleep_for(dx_call *call) { dx_after(dx_num(call->params, 0), awake, call); }
+static void sleep_for(dx_call *call) {
+  if (!dx_takes(call, dx_is_whole(call->params, 2147483647), "sleep takes a whole number from 0 to 2147483647")) return;
+  dx_after(dx_num(call->params, 0), awake, call);
+}
 
 static double events;
 static void log_event(dx_call *call) { events++; dx_return_number(call, events); }

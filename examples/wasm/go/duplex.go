@@ -10,9 +10,17 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
+
+// maxFrame is the largest frame that is taken, four times what a host sends by default. A larger one is refused on its header.
+const maxFrame = 64 << 20
+
+// refuse ends the guest: whoever speaks another version, or sends what is no message, is not listened to any more.
+func refuse() { os.Exit(1) }
 
 // Value is nil, bool, float64, int64, uint64, string, []byte, []Value or map[string]Value.
 type Value = any
@@ -47,8 +55,62 @@ func number(value Value) float64 {
 	return 0
 }
 
+func isText(value Value) bool {
+	_, is := value.(string)
+	return is
+}
+
+// isId says whether a value can be the id of a stream, or the name of a function.
+func isId(value Value) bool { return text(value) != "" }
+
+func isNumber(value Value) bool {
+	switch value.(type) {
+	case float64, int64, uint64:
+		return true
+	}
+	return false
+}
+
+// isWhole says whether a value is a whole number from 0 to most.
+func isWhole(value Value, most float64) bool {
+	content := number(value)
+	return isNumber(value) && content >= 0 && content <= most && content == math.Trunc(content)
+}
+
+// finite fails a function whose result has no place on the wire.
+func finite(result float64) (Value, error) {
+	if math.IsInf(result, 0) || math.IsNaN(result) {
+		return nil, errors.New("the result is not a finite number")
+	}
+	return result, nil
+}
+
+// isPair says whether a value is a list that starts with two numbers.
+func isPair(value Value) bool { return isNumber(at(value, 0)) && isNumber(at(value, 1)) }
+
+// isMessage says whether a value has the fields of its type; others mean nothing.
+func isMessage(message map[string]Value) bool {
+	if !isId(message["id"]) || !isWhole(message["type"], 5) {
+		return false
+	}
+	switch number(message["type"]) {
+	case 0:
+		expects, given := message["expectsResponse"]
+		_, is := expects.(bool)
+		return isText(message["functionName"]) && (is || !given)
+	case 2, 5:
+		return isText(message["error"])
+	case 3:
+		_, given := message["chunk"]
+		return given
+	}
+	return true
+}
+
 func encode(out []byte, value Value) []byte {
-	sized := func(lead byte, size int) []byte { return binary.BigEndian.AppendUint32(append(out, lead), uint32(size)) }
+	sized := func(lead byte, size int) []byte {
+		return binary.BigEndian.AppendUint32(append(out, lead), uint32(size))
+	}
 	switch content := value.(type) {
 	case bool:
 		if content {
@@ -84,10 +146,27 @@ func encode(out []byte, value Value) []byte {
 	return append(out, 0xc0)
 }
 
-// decoder reads what the host sent, which is trusted to be well-formed: anything else ends the guest.
+// decoder reads what the host sent. What is not well-formed ends the guest.
 type decoder struct{ rest []byte }
 
+// only reads the one value that the bytes are.
+func (d *decoder) only() Value {
+	value := d.value()
+	if len(d.rest) > 0 {
+		refuse()
+	}
+	return value
+}
+
+// need refuses what says it has more than there is.
+func (d *decoder) need(count uint64) {
+	if count > uint64(len(d.rest)) {
+		refuse()
+	}
+}
+
 func (d *decoder) take(count uint64) []byte {
+	d.need(count)
 	head := d.rest[:count]
 	d.rest = d.rest[count:]
 	return head
@@ -101,6 +180,7 @@ func (d *decoder) big(count uint64) (value uint64) {
 }
 
 func (d *decoder) array(count uint64) Value {
+	d.need(count) // a value takes a byte at least
 	items := make([]Value, count)
 	for index := range items {
 		items[index] = d.value()
@@ -109,6 +189,7 @@ func (d *decoder) array(count uint64) Value {
 }
 
 func (d *decoder) entries(count uint64) Value {
+	d.need(2 * count)
 	entries := make(map[string]Value, count)
 	for ; count > 0; count-- {
 		key := text(d.value())
@@ -154,16 +235,20 @@ func (d *decoder) value() Value {
 		return d.array(d.big(2 << (lead - 0xdc)))
 	case lead == 0xde || lead == 0xdf:
 		return d.entries(d.big(2 << (lead - 0xde)))
+	case lead != 0xc0:
+		refuse() // an extension
 	}
 	return nil
 }
 
 // Host is the session with the host.
 type Host struct {
-	lock    sync.Mutex
-	issued  int
-	answers map[string]chan map[string]Value
-	streams map[string]chan Value
+	lock     sync.Mutex
+	issued   int
+	running  atomic.Int32
+	answers  map[string]chan map[string]Value
+	streams  map[string][]map[string]Value // what came and was not received yet
+	streamed sync.Cond
 }
 
 func (host *Host) write(message map[string]Value) {
@@ -205,21 +290,32 @@ func (host *Host) Fail(stream string, problem Value) {
 	host.write(map[string]Value{"type": int64(5), "id": stream, "error": problem})
 }
 
-// Receive hands out the chunks of a stream until it ends; the last is an error when it failed.
-func (host *Host) Receive(stream string) chan Value {
+// Receive waits for the next chunk of a stream. There is none at its end, and an error when it failed.
+func (host *Host) Receive(stream string) (chunk Value, more bool, err error) {
 	host.lock.Lock()
 	defer host.lock.Unlock()
-	if host.streams[stream] == nil {
-		host.streams[stream] = make(chan Value, 1024)
+	for len(host.streams[stream]) == 0 {
+		host.streamed.Wait()
 	}
-	return host.streams[stream]
+	message := host.streams[stream][0]
+	host.streams[stream] = host.streams[stream][1:]
+	if number(message["type"]) == 3 {
+		return message["chunk"], true, nil
+	}
+	delete(host.streams, stream)
+	if number(message["type"]) == 5 {
+		err = errors.New(text(message["error"]))
+	}
+	return nil, false, err
 }
 
 func (host *Host) dispatch(message map[string]Value, run func(*Host, string, Value) (Value, error)) {
 	id := text(message["id"])
 	switch number(message["type"]) {
 	case 0:
+		host.running.Add(1)
 		go func() {
+			defer host.running.Add(-1)
 			result, err := run(host, text(message["functionName"]), message["params"])
 			if message["expectsResponse"] == false {
 				return
@@ -238,14 +334,12 @@ func (host *Host) dispatch(message map[string]Value, run func(*Host, string, Val
 		if answer != nil {
 			answer <- message
 		}
-	case 3:
-		host.Receive(id) <- message["chunk"]
-	case 4, 5:
-		if number(message["type"]) == 5 {
-			host.Receive(id) <- errors.New(text(message["error"]))
-		}
+	default:
 		// Kept, so that whoever asks for it late still finds it.
-		close(host.Receive(id))
+		host.lock.Lock()
+		host.streams[id] = append(host.streams[id], message)
+		host.lock.Unlock()
+		host.streamed.Broadcast()
 	}
 }
 
@@ -256,18 +350,27 @@ func Serve(run func(*Host, string, Value) (Value, error)) {
 		os.Exit(2)
 	}
 	input := bufio.NewReaderSize(os.NewFile(0, "stdin"), 65536)
-	host := &Host{answers: map[string]chan map[string]Value{}, streams: map[string]chan Value{}}
+	host := &Host{answers: map[string]chan map[string]Value{}, streams: map[string][]map[string]Value{}}
+	host.streamed.L = &host.lock
 	for header := make([]byte, 5); ; {
-		if _, err := io.ReadFull(input, header); err != nil || header[0] != 1 {
-			return // the host is gone, or speaks another version
+		if _, err := io.ReadFull(input, header); err != nil {
+			// The host is gone. Whatever needs nothing more of it, nor time, has its turn to answer.
+			for turns := host.running.Load(); turns > 0; turns-- {
+				runtime.Gosched()
+			}
+			return
 		}
-		payload := make([]byte, binary.BigEndian.Uint32(header[1:]))
+		size := binary.BigEndian.Uint32(header[1:])
+		if header[0] != 1 || size > maxFrame {
+			refuse()
+		}
+		payload := make([]byte, size)
 		if _, err := io.ReadFull(input, payload); err != nil {
 			return
 		}
-		message, _ := (&decoder{payload}).value().(map[string]Value)
-		if message["type"] == nil {
-			return // no message at all
+		message, _ := (&decoder{payload}).only().(map[string]Value)
+		if !isMessage(message) {
+			refuse()
 		}
 		host.dispatch(message, run)
 	}

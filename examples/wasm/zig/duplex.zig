@@ -7,14 +7,19 @@ const Iovec = extern struct { base: [*]const u8, len: usize };
 extern "wasi_snapshot_preview1" fn fd_read(fd: i32, iovs: *const Iovec, count: usize, result: *usize) u16;
 extern "wasi_snapshot_preview1" fn fd_write(fd: i32, iovs: *const Iovec, count: usize, result: *usize) u16;
 extern "wasi_snapshot_preview1" fn poll_oneoff(from: *const anyopaque, to: *anyopaque, count: usize, result: *usize) u16;
+extern "wasi_snapshot_preview1" fn proc_exit(code: u32) noreturn;
 
-pub const Error = error{ DivisionByZero, HostGone, HostRefused, StreamFailed, NoSuchFunction, OutOfMemory };
+/// The largest frame that is taken, four times what a host sends by default. A larger one is refused on its header.
+pub const max_frame = 64 << 20;
+
+/// `Failed` has its reason in the session.
+pub const Error = error{ Failed, OutOfMemory };
 
 /// One encoded value. Empty when there is none.
 pub const Value = struct {
     bytes: []const u8 = "",
 
-    const Head = struct { kind: enum { scalar, text, array, map }, size: usize, count: usize };
+    const Head = struct { kind: enum { scalar, text, binary, array, map }, size: usize, count: usize };
 
     fn big(bytes: []const u8) u64 {
         var value: u64 = 0;
@@ -28,9 +33,12 @@ pub const Value = struct {
             0x80...0x8f => .{ .kind = .map, .size = 1, .count = lead & 15 },
             0x90...0x9f => .{ .kind = .array, .size = 1, .count = lead & 15 },
             0xa0...0xbf => .{ .kind = .text, .size = 1, .count = lead & 31 },
-            0xc4, 0xd9 => .{ .kind = .text, .size = 2, .count = bytes[1] },
-            0xc5, 0xda => .{ .kind = .text, .size = 3, .count = @intCast(big(bytes[1..3])) },
-            0xc6, 0xdb => .{ .kind = .text, .size = 5, .count = @intCast(big(bytes[1..5])) },
+            0xc4 => .{ .kind = .binary, .size = 2, .count = bytes[1] },
+            0xd9 => .{ .kind = .text, .size = 2, .count = bytes[1] },
+            0xc5 => .{ .kind = .binary, .size = 3, .count = @intCast(big(bytes[1..3])) },
+            0xda => .{ .kind = .text, .size = 3, .count = @intCast(big(bytes[1..3])) },
+            0xc6 => .{ .kind = .binary, .size = 5, .count = @intCast(big(bytes[1..5])) },
+            0xdb => .{ .kind = .text, .size = 5, .count = @intCast(big(bytes[1..5])) },
             0xdc => .{ .kind = .array, .size = 3, .count = @intCast(big(bytes[1..3])) },
             0xdd => .{ .kind = .array, .size = 5, .count = @intCast(big(bytes[1..5])) },
             0xde => .{ .kind = .map, .size = 3, .count = @intCast(big(bytes[1..3])) },
@@ -43,6 +51,77 @@ pub const Value = struct {
         };
     }
 
+    /// Whether the bytes are one value, and nothing else. Checked when they come, so that nothing below reads beyond them.
+    fn isWellFormed(bytes: []const u8) bool {
+        // Bytes that come before the content, or are it, by what leads from 0xc0 to 0xdf. None for extensions, which have no place here.
+        const heads = [32]u8{ 1, 0, 1, 1, 2, 3, 5, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 0, 0, 0, 0, 0, 2, 3, 5, 3, 5, 3, 5 };
+        var rest = bytes;
+        var left: u64 = 1;
+        while (left > 0) : (left -= 1) {
+            if (rest.len == 0) return false;
+            const size = if (rest[0] >= 0xc0 and rest[0] < 0xe0) heads[rest[0] - 0xc0] else 1;
+            if (size == 0 or rest.len < size) return false;
+            const item = head(rest);
+            rest = rest[item.size..];
+            switch (item.kind) {
+                .scalar => {},
+                .text, .binary => {
+                    if (item.count > rest.len) return false;
+                    rest = rest[item.count..];
+                },
+                .array => left += item.count,
+                .map => left += 2 * @as(u64, item.count),
+            }
+            if (left - 1 > rest.len) return false; // a value takes a byte at least
+        }
+        return rest.len == 0;
+    }
+
+    /// Whether it has the fields of its type; others mean nothing.
+    fn isMessage(self: Value) bool {
+        const kind = self.get("type");
+        if (!self.get("id").isId() or !kind.isWhole(5)) return false;
+        const expects = self.get("expectsResponse").bytes;
+        return switch (@as(u8, @intFromFloat(kind.number()))) {
+            0 => self.get("functionName").isText() and (expects.len == 0 or expects[0] == 0xc2 or expects[0] == 0xc3),
+            2, 5 => self.get("error").isText(),
+            3 => self.get("chunk").bytes.len > 0,
+            else => true,
+        };
+    }
+
+    pub fn isText(self: Value) bool {
+        return self.bytes.len > 0 and head(self.bytes).kind == .text;
+    }
+
+    /// Whether it can be the id of a stream, or the name of a function.
+    pub fn isId(self: Value) bool {
+        return self.isText() and self.text().len > 0;
+    }
+
+    pub fn isNumber(self: Value) bool {
+        if (self.bytes.len == 0) return false;
+        return switch (self.bytes[0]) {
+            0x00...0x7f, 0xca...0xd3, 0xe0...0xff => true,
+            else => false,
+        };
+    }
+
+    /// Whether it is a whole number from 0 to `most`.
+    pub fn isWhole(self: Value, most: f64) bool {
+        const content = self.number();
+        return self.isNumber() and content >= 0 and content <= most and content == @floor(content);
+    }
+
+    /// Whether it is a list that starts with two numbers.
+    pub fn isPair(self: Value) bool {
+        return self.index(0).isNumber() and self.index(1).isNumber();
+    }
+
+    pub fn isNil(self: Value) bool {
+        return self.bytes.len == 0 or self.bytes[0] == 0xc0;
+    }
+
     /// The first value of some bytes.
     fn first(bytes: []const u8) Value {
         var at: usize = 0;
@@ -52,7 +131,7 @@ pub const Value = struct {
             at += item.size;
             switch (item.kind) {
                 .scalar => {},
-                .text => at += item.count,
+                .text, .binary => at += item.count,
                 .array => left += item.count,
                 .map => left += 2 * item.count,
             }
@@ -83,7 +162,7 @@ pub const Value = struct {
         return first(self.bytes[at..]);
     }
 
-    /// The bytes of a text or binary.
+    /// The bytes of a text.
     pub fn text(self: Value) []const u8 {
         if (self.bytes.len == 0) return "";
         const item = head(self.bytes);
@@ -152,8 +231,26 @@ pub const Writer = struct {
 
 /// The session with the host.
 pub const Host = struct {
-    later: [256]?Value = @splat(null),
+    later: std.ArrayList(Value) = .empty,
     issued: u32 = 0,
+    /// Why a function failed.
+    reason: []const u8 = "",
+
+    /// Fails a function.
+    pub fn failed(self: *Host, reason: []const u8) Error {
+        self.reason = reason;
+        return Error.Failed;
+    }
+
+    /// Fails a function whose result has no place on the wire.
+    pub fn finite(self: *Host, result: f64) Error!f64 {
+        return if (std.math.isFinite(result)) result else self.failed("the result is not a finite number");
+    }
+
+    /// Fails a function unless what it was given fits.
+    pub fn takes(self: *Host, fits: bool, reason: []const u8) Error!void {
+        if (!fits) return self.failed(reason);
+    }
 
     fn transfer(comptime operation: anytype, fd: i32, bytes: []const u8) bool {
         var at: usize = 0;
@@ -181,38 +278,23 @@ pub const Host = struct {
 
     /// Waits for a message of one of the types, with an id if there is one, and keeps the others for later.
     fn wait(self: *Host, low: f64, high: f64, id: []const u8) Error!Value {
-        for (&self.later) |*place| {
-            const message = place.* orelse continue;
-            if (!wanted(message, low, high, id)) continue;
-            place.* = null;
-            self.compact();
-            return message;
+        for (self.later.items, 0..) |message, place| {
+            if (wanted(message, low, high, id)) return self.later.orderedRemove(place);
         }
         while (true) {
             var header: [5]u8 = undefined;
-            if (!transfer(fd_read, 0, &header) or header[0] != 1) return Error.HostGone; // gone, or of another version
-            const payload = try allocator.alloc(u8, @intCast(Value.big(header[1..])));
-            if (!transfer(fd_read, 0, payload)) return Error.HostGone;
+            if (!transfer(fd_read, 0, &header)) return self.failed("the host is gone");
+            const size = Value.big(header[1..]);
+            // Whoever speaks another version, or sends what is no message, is not listened to any more.
+            if (header[0] != 1 or size > max_frame) proc_exit(1);
+            const payload = try allocator.alloc(u8, @intCast(size));
+            if (!transfer(fd_read, 0, payload)) return self.failed("the host is gone");
             const message: Value = .{ .bytes = payload };
-            if (message.get("type").bytes.len == 0) return Error.HostGone; // no message at all
+            if (!Value.isWellFormed(payload) or !message.isMessage()) proc_exit(1);
             if (wanted(message, low, high, id)) return message;
-            for (&self.later) |*place| {
-                if (place.* != null) continue;
-                place.* = message;
-                break;
-            } else return Error.OutOfMemory;
+            // An answer that nobody waits for must not become that of a later call.
+            if (wanted(message, 1, 2, "")) allocator.free(payload) else try self.later.append(allocator, message);
         }
-    }
-
-    /// Keeps what waits in the order it came.
-    fn compact(self: *Host) void {
-        var to: usize = 0;
-        for (self.later) |place| {
-            if (place == null) continue;
-            self.later[to] = place;
-            to += 1;
-        }
-        for (self.later[to..]) |*place| place.* = null;
     }
 
     fn wanted(message: Value, low: f64, high: f64, id: []const u8) bool {
@@ -234,7 +316,7 @@ pub const Host = struct {
         const issued: Value = .{ .bytes = id.bytes[0..id.size] };
         self.send(0, issued, 2, fields.bytes[0..fields.size]);
         const answer = try self.wait(1, 2, issued.text());
-        return if (answer.get("type").number() == 2) Error.HostRefused else answer.get("result");
+        return if (answer.get("type").number() == 2) self.failed(answer.get("error").text()) else answer.get("result");
     }
 
     /// Sends one chunk of a stream.
@@ -264,7 +346,7 @@ pub const Host = struct {
     pub fn receive(self: *Host, stream: Value) Error!?Value {
         const message = try self.wait(3, 5, stream.text());
         const kind = message.get("type").number();
-        if (kind == 5) return Error.StreamFailed;
+        if (kind == 5) return self.failed(message.get("error").text());
         return if (kind == 4) null else message.get("chunk");
     }
 
@@ -280,7 +362,7 @@ pub const Host = struct {
                 kind = 2;
                 fields.size = 0;
                 fields.text("error");
-                fields.text(if (problem == Error.DivisionByZero) "Division by zero" else @errorName(problem));
+                fields.text(if (problem == Error.Failed) self.reason else @errorName(problem));
             };
             const expects = message.get("expectsResponse").bytes;
             if (expects.len == 1 and expects[0] == 0xc2) continue;

@@ -223,7 +223,7 @@ describe('streams', () => {
       throw new Error('sensor is gone');
     }
     expect(await failure(good.call['consume']?.({ stream: broken() }) ?? Promise.resolve())).toMatchObject({
-      message: 'The stream failed',
+      message: 'sensor is gone',
     });
   });
 
