@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { compileJsonSchema } from '../../src/capabilities/json-schema.js';
 import type { CompiledSchema, JsonSchema } from '../../src/capabilities/schema.js';
+import { cpuMs } from '../cpu-time.js';
 
 function compile(schema: JsonSchema): CompiledSchema {
   const result = compileJsonSchema(schema);
@@ -23,12 +24,12 @@ describe('a recursive schema with alternatives', () => {
   });
 
   it('gives up on what would take for ever', () => {
-    const started = performance.now();
+    const started = cpuMs();
     expect(compiled.validate(nest(50, 'x'))).toEqual({
       ok: false,
       issues: [{ path: [], message: 'takes too long to check: send less, or nest it less deeply' }],
     });
-    expect(performance.now() - started).toBeLessThan(15_000);
+    expect(cpuMs() - started).toBeLessThan(15_000);
   });
 });
 
@@ -67,12 +68,12 @@ describe('uniqueItems', () => {
 
   it('gives up on items that are alike for long', () => {
     const tags = Array.from({ length: 1_000 }, (_, n) => [...Array(260).fill(0), n]);
-    const started = performance.now();
+    const started = cpuMs();
     expect(unique.validate({ tags })).toEqual({
       ok: false,
       issues: [{ path: [], message: 'takes too long to check: send less, or nest it less deeply' }],
     });
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(cpuMs() - started).toBeLessThan(15_000);
   });
 
   it('counts every list that it is asked of', () => {
@@ -99,12 +100,12 @@ it.each([
   ['a buffer', { a: new ArrayBuffer(8) }, ['a'], 'is binary'],
   ['a big integer', [1n], [0], 'is a big integer'],
 ])('refuses %s without a look at the schema', (_, value, path, message) => {
-  const started = performance.now();
+  const started = cpuMs();
   expect(compile(true).validate(value)).toEqual({
     ok: false,
     issues: [{ path, message: `${message}, which a JSON Schema cannot check` }],
   });
-  expect(performance.now() - started).toBeLessThan(500);
+  expect(cpuMs() - started).toBeLessThan(2_000);
 });
 
 it('judges a value that leads back to itself', () => {
@@ -139,13 +140,13 @@ it.each([
   'regex',
 ])('checks the format %s of long hostile text in little time', (format) => {
   const compiled = compile({ type: 'string', format });
-  const started = performance.now();
+  const started = cpuMs();
   for (const unit of ['a', 'a.', 'a-', 'a@', '/', '%20', ':', '0', 'P1', '{a}', '1:', '::', '(a']) {
     compiled.validate(`${unit.repeat(20_000)}!`);
     compiled.validate(`http://${unit.repeat(20_000)}!`);
     compiled.validate(`a@${unit.repeat(20_000)}!`);
   }
-  expect(performance.now() - started).toBeLessThan(15_000);
+  expect(cpuMs() - started).toBeLessThan(15_000);
 });
 
 it('keeps to the draft that a schema names', () => {

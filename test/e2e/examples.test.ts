@@ -87,7 +87,7 @@ describe.each(documents)('the examples in %s', (name) => {
     it(`run: line ${fence.line}`, async () => {
       const stdout = await runFence(fence, folder);
       if (prints !== undefined) expect(stdout).toBe(prints);
-    }, 60_000);
+    });
   }
 });
 

@@ -107,7 +107,7 @@ describe.each(KINDS)('the first dialect over %s', (kind) => {
     await expect.poll(() => client.server?.stderr()).toMatch(reason);
     if (kind === 'websocket') expect(closeReason).toMatch(reason);
     else expect(await client.server?.exited).toBe(0);
-    await expect.poll(() => alive(pid), { timeout: 2_000 }).toBe(false);
+    await expect.poll(() => alive(pid), { timeout: 30_000 }).toBe(false);
   });
 
   it('ends the connection when initialized comes before initialize', async () => {

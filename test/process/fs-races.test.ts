@@ -199,5 +199,5 @@ describe.each(RACES)('$name, while a link is put in the place of a folder', ({ s
 
   it('follows it sooner or later as it is usually written', async () => {
     expect(await firstFailure(CONTROL_MS, naive, wrong)).toBeGreaterThan(0);
-  }, 40_000);
+  });
 });

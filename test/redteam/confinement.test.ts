@@ -192,7 +192,7 @@ describe.runIf(here.available)('from inside a room', () => {
       };
       const [loose, confined] = [`306.${process.pid}`, `307.${process.pid}`];
       await killServer('container', confined);
-      await expect.poll(() => survivors(confined), { timeout: 5_000 }).toEqual([]);
+      await expect.poll(() => survivors(confined)).toEqual([]);
       await killServer('process', loose);
       const left = survivors(loose);
       for (const pid of left) process.kill(pid, 'SIGKILL');

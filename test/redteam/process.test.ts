@@ -109,7 +109,7 @@ describe.runIf(here.available)('commands over the protocol', () => {
       await expect.poll(() => marked(mark)).toHaveLength(1);
       if (ending === 'terminate') await connected.call('process/terminate', { processId: 'd' });
       else connected.end();
-      if (level === 'container') await expect.poll(() => marked(mark), { timeout: 2_000 }).toEqual([]);
+      if (level === 'container') await expect.poll(() => marked(mark)).toEqual([]);
       else {
         await new Promise((later) => setTimeout(later, 500));
         survivors.push(...marked(mark));

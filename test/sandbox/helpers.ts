@@ -58,7 +58,7 @@ export function alive(pid: number): boolean {
 }
 
 /** Resolves true as soon as none of the processes runs, false when that takes too long. */
-export async function gone(pids: readonly number[], withinMs = 2_000): Promise<boolean> {
+export async function gone(pids: readonly number[], withinMs = 20_000): Promise<boolean> {
   const deadline = performance.now() + withinMs;
   while (pids.some(alive)) {
     if (performance.now() > deadline) return false;

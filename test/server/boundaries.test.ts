@@ -214,7 +214,7 @@ describe('Wasm modules', () => {
       other.send(encodeFrame({ type: 0, id: 'c1', functionName: 'add', params: [2, 3] }));
       return Promise.race([once(other, 'message').then(() => 1), once(other, 'close').then(() => 0)]);
     };
-    await expect.poll(next, { timeout: 5_000 }).toBe(1);
+    await expect.poll(next).toBe(1);
   });
 });
 

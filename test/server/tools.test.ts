@@ -32,7 +32,7 @@ describe('tools on the server', () => {
     expect(accepted.status).toBe(202);
     const { executionId } = accepted.body;
     await expect
-      .poll(async () => (await json(`/executions/${executionId}`, undefined, headers)).body.status, { timeout: 15_000 })
+      .poll(async () => (await json(`/executions/${executionId}`, undefined, headers)).body.status)
       .toBe('succeeded');
     const { body } = await json(`/executions/${executionId}`, undefined, headers);
     expect(body).toMatchObject({
@@ -203,9 +203,7 @@ describe('tools on the server', () => {
     });
     for await (const chunk of response.body!) if (Buffer.from(chunk).includes('event: start')) break;
     controller.abort();
-    await expect
-      .poll(() => server.trail.page({ status: 'cancelled' }, 1).executions.length, { timeout: 15_000 })
-      .toBe(1);
+    await expect.poll(() => server.trail.page({ status: 'cancelled' }, 1).executions.length).toBe(1);
   });
 
   it('only fail themselves when the registry hangs', async () => {

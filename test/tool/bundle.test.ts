@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
 import { bundleTree, withoutComments } from '../../src/tool/install/bundle-tree.js';
+import { cpuMs } from '../cpu-time.js';
 import { here } from '../sandbox/container/rooms.js';
 import { errorOf, outputOf, scratchFolder, toolBench } from './helpers.js';
 import { confinedAndPlain } from './rooms.js';
@@ -101,10 +102,10 @@ describe('comments', () => {
   });
 
   it('are found in a time that grows with the text', () => {
-    const started = performance.now();
+    const started = cpuMs();
     const text = '/* '.repeat(1_000_000);
     expect(withoutComments(text)).toBe(text);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(cpuMs() - started).toBeLessThan(10_000);
   });
 });
 

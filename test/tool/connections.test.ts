@@ -91,7 +91,7 @@ describe('a connection', () => {
     lazy.pause();
     const request = JSON.stringify({ packageName: 'sized', name: 'large', params: { bytes: 8_000_000 } });
     lazy.write(`${head}Content-Length: ${request.length}\r\n\r\n${request}`);
-    await expect.poll(() => executor.stats().executions, { timeout: 30_000 }).toMatchObject({ total: 1, running: 0 });
+    await expect.poll(() => executor.stats().executions).toMatchObject({ total: 1, running: 0 });
     const quick = open();
     const answered = answers(quick, 1);
     quick.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`);

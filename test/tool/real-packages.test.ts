@@ -39,4 +39,4 @@ it('runs functions, factories, and factories that want a key', async () => {
     await executor.execute({ packageName: '@exalabs/ai-sdk', name: 'webSearch', params: { query: 'x' } }),
   );
   expect(search.message).toContain('EXA_API_KEY');
-}, 90_000);
+});

@@ -143,6 +143,6 @@ describe('a WebSocket listener', () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     const before = performance.now();
     await close();
-    expect(performance.now() - before).toBeLessThan(2_000);
+    expect(performance.now() - before).toBeLessThan(8_000);
   });
 });

@@ -70,7 +70,7 @@ describe('a session with an honest runner', () => {
     const { result, reusable } = await ended;
     expect(reusable).toBe(true);
     expect(result).toMatchObject({ ok: true, result: { a: [1] }, logs: ['x'] });
-    expect(result.durationMs).toBeLessThan(1_000);
+    expect(result.durationMs).toBeLessThan(60_000);
     expect(events.slice(0, 2)).toMatchObject([
       { type: 'started' },
       { type: 'tool_call', callId: '1', safeToolName: 't' },

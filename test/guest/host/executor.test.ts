@@ -5,7 +5,7 @@ import { here } from '../../sandbox/container/rooms.js';
 import { ERRORS, KILLED, MEMORY_HOGS, TIMEOUTS, TOOLS, VALUES } from '../programs.js';
 
 /** A timeout comes within the limit and the grace; the rest is for a loaded machine. */
-const SLACK_MS = 6_000;
+const SLACK_MS = 30_000;
 const short = (text: string): string => (text.length > 90 ? `${text.slice(0, 90)}…` : text).replaceAll('\0', '\\0');
 
 const CONFINED = here.available ? (['container'] as const) : [];

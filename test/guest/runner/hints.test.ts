@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type HintContext, hintFor } from '../../../src/guest/runner/hints.js';
+import { cpuMs } from '../../cpu-time.js';
 
 const named = (...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { safeName: name, originalName: name }]));
@@ -73,8 +74,8 @@ describe('a hint for an unknown tool', () => {
     expect(hintFor('ReferenceError', 'cannot access x before initialization', context('x'))).toBe('');
   });
   it('stays quick on a long line', () => {
-    const from = performance.now();
+    const from = cpuMs();
     noFunction(`${'github . '.repeat(50_000)}x`);
-    expect(performance.now() - from).toBeLessThan(15_000);
+    expect(cpuMs() - from).toBeLessThan(15_000);
   });
 });

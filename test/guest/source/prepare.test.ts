@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_MAX_CODE_BYTES } from '../../../src/guest/limits.js';
 import { prepareSource } from '../../../src/guest/source/index.js';
+import { cpuMs } from '../../cpu-time.js';
 import { createEngine, resultOf, runScript } from './engine.js';
 
 function refusal(source: string) {
@@ -431,9 +432,9 @@ describe('limits', () => {
   ])('let a MiB of %s through in seconds', { timeout: 120_000 }, (_, part) => {
     let source = '';
     for (let index = 0; source.length < DEFAULT_MAX_CODE_BYTES - 30; index++) source += part(index);
-    const started = performance.now();
+    const started = cpuMs();
     expect(prepareSource(source).ok).toBe(true);
-    expect(performance.now() - started).toBeLessThan(60_000);
+    expect(cpuMs() - started).toBeLessThan(60_000);
   });
 
   it('stop a parse that goes back and forth without end', () => {

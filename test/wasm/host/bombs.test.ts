@@ -102,7 +102,7 @@ describe('a module that is small to send and large to deal with', () => {
     ['64-bit memory', () => memories([4, 1]), REFUSED, /64-bit memory/],
     ['pages of one byte', () => memories([8, 1, 0]), REFUSED, /pages of its own size/],
     ['tables that grow without end', () => growingTables(200), /^WASM_(EXITED|TRAPPED|TIMEOUT)$/, /./],
-  ])('%s: one clear error, within bounds', { timeout: 60_000 }, async ([, make, code, message]) => {
+  ])('%s: one clear error, within bounds', async ([, make, code, message]) => {
     const { error, hostMs, resident } = await explode(make());
     expect(error).toMatchObject({
       code: expect.stringMatching(code),
@@ -113,7 +113,7 @@ describe('a module that is small to send and large to deal with', () => {
     expect(resident).toBeLessThan(MOST_RESIDENT);
   });
 
-  it('memory that grows without end: stays at its limit until its time is up', { timeout: 60_000 }, async () => {
+  it('memory that grows without end: stays at its limit until its time is up', async () => {
     const { error, resident } = await explode(growAndFill(), { timeoutMs: 1_500 });
     expect(error).toMatchObject({ code: 'WASM_TIMEOUT' });
     expect(resident).toBeLessThan(MOST_RESIDENT);
@@ -130,13 +130,13 @@ describe.runIf(here.available)('such a module at the level container', () => {
     ['a start function that loops', () => start({ code: LOOP, runAtStart: true }), /^WASM_(START_TIMEOUT|TIMEOUT)$/],
     ['memory that grows without end', () => growAndFill(), /^WASM_TIMEOUT$/],
     ['a million functions', () => manyFunctions(1_000_000), HARMLESS],
-  ])('%s: ended within bounds', { timeout: 60_000 }, async ([, make, code]) => {
+  ])('%s: ended within bounds', async ([, make, code]) => {
     const { error, resident } = await explode(make(), { level: 'container', timeoutMs: 3_000 });
     expect(error).toMatchObject({ code: expect.stringMatching(code) });
     expect(resident).toBeLessThan(MOST_RESIDENT);
   });
 
-  it('memory that grows beyond what the kernel gives ends it, though V8 would go on', { timeout: 60_000 }, async () => {
+  it('memory that grows beyond what the kernel gives ends it, though V8 would go on', async () => {
     const policy = wasmRoomPolicy();
     await using spawner = confiningSpawner({ ...policy, limits: { ...policy.limits, memoryBytes: 256 * MIB } });
     await using client = await openWasm(growAndFill(), {

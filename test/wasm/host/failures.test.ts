@@ -81,7 +81,7 @@ describe('a guest that fails as a process', () => {
     ['trap', 'WASM_TRAPPED', { exitCode: 134, stage: 'run' }],
     ['recursion', 'WASM_TRAPPED', { exitCode: 134, stage: 'run' }],
     ['close-output', 'WASM_EXITED', KILLED],
-  ])('by %s is reported as %s with its exit', { timeout: 30_000 }, async ([how, code, facts], context) => {
+  ])('by %s is reported as %s with its exit', async ([how, code, facts], context) => {
     const { client } = await open(MISBEHAVE, {}, context.onTestFinished);
     expect(await misbehave(client, how)).toMatchObject({ code, facts });
     await expectFresh(client);
@@ -135,12 +135,12 @@ describe('a module that fails at its start', () => {
       'WASM_START_FAILED',
       /link/,
     ],
-  ])('because it %s is reported as such', { timeout: 30_000 }, async ([, bytes, code, message], context) => {
+  ])('because it %s is reported as such', async ([, bytes, code, message], context) => {
     const { client } = await open(bytes, {}, context.onTestFinished);
     expect(await call(client)).toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  it.concurrent('because its start function loops is ended in time', { timeout: 30_000 }, async (context) => {
+  it.concurrent('because its start function loops is ended in time', async (context) => {
     const { client } = await open(
       start({ code: LOOP, runAtStart: true }),
       { limits: { startTimeoutMs: 300 } },
@@ -149,7 +149,7 @@ describe('a module that fails at its start', () => {
     expect(await call(client)).toMatchObject({ code: 'WASM_START_TIMEOUT', facts: KILLED });
   });
 
-  it.concurrent('because _start loops is ended by the call that waits for it', { timeout: 30_000 }, async (context) => {
+  it.concurrent('because _start loops is ended by the call that waits for it', async (context) => {
     const { client } = await open(start({ code: LOOP }), { timeoutMs: 300 }, context.onTestFinished);
     expect(await call(client)).toMatchObject({ code: 'WASM_TIMEOUT', facts: KILLED });
   });

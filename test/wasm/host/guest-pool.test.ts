@@ -20,14 +20,14 @@ describe('warm spares', () => {
     await expect.poll(() => client.pids).toHaveLength(1);
     const [pid] = client.pids;
     process.kill(pid ?? 0, 'SIGKILL');
-    await expect.poll(() => events.filter(({ type }) => type === 'started'), { timeout: 5_000 }).toHaveLength(2);
+    await expect.poll(() => events.filter(({ type }) => type === 'started')).toHaveLength(2);
     expect(client.pids).not.toContain(pid);
   });
 
   it('that break the rules before they are needed are given up as well', async () => {
     const { events } = await open(CHATTY, { warm: 2 });
     const ended = (): number => events.filter(({ type }) => type === 'ended').length;
-    await expect.poll(ended, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
+    await expect.poll(ended).toBeGreaterThanOrEqual(4);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(events.filter(({ type }) => type === 'started').length).toBeLessThan(8);
     expect(events.find(({ type }) => type === 'ended')).toMatchObject({ error: { code: 'WASM_OUTPUT_NOT_PROTOCOL' } });

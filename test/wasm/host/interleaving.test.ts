@@ -75,7 +75,7 @@ describe('200 calls at once, with callbacks and ten streams in each direction', 
   it.each([
     ['a guest that polls', C_GUEST],
     ['a guest that reads without blocking', NONBLOCKING_GUEST],
-  ])('never cross and never wait for each other for ever: %s', { timeout: 60_000 }, async (_name, file) => {
+  ])('never cross and never wait for each other for ever: %s', async (_name, file) => {
     const { client, events } = await open(file, {
       grant: { double: async (value) => Number(value) * 2 },
       timeoutMs: 15_000,

@@ -35,7 +35,7 @@ describe.each(RUNTIMES.filter(isInstalled))('%s, as it is installed', (runtime) 
     ['AssemblyScript', ASSEMBLYSCRIPT_GUEST],
     ['Rust', RUST_GUEST],
     ['Go', GO_GUEST],
-  ])('runs a guest in %s', { timeout: 60_000 }, async (_language, file) => {
+  ])('runs a guest in %s', async (_language, file) => {
     const grant = { upper: (text: unknown) => String(text).toUpperCase() };
     const { client } = await open(file, { runtime, grant, timeoutMs: 60_000 });
     const { add, callHost, produce, consume, sleep } = client.call;
@@ -49,7 +49,7 @@ describe.each(RUNTIMES.filter(isInstalled))('%s, as it is installed', (runtime) 
     expect(client.runtime.name).toBe(runtime);
   });
 
-  it('ends a guest for the same causes, and the next call works', { timeout: 60_000 }, async () => {
+  it('ends a guest for the same causes, and the next call works', async () => {
     const { client } = await open(MISBEHAVE, { runtime, timeoutMs: 60_000 });
     const fails = (how: string, timeoutMs = 60_000): Promise<unknown> =>
       failure(client.call['misbehave']?.(how, { timeoutMs }) ?? Promise.resolve());
