@@ -41,16 +41,3 @@ export interface RequestOptions {
   /** Who keeps a call going: whoever made it, until the signal fires; or whoever reads its events. */
   readonly keptBy?: 'caller' | 'readers';
 }
-
-/** Figures of a running executor. */
-export interface ToolStats {
-  readonly executions: { readonly running: number; readonly waiting: number; readonly total: number };
-  readonly installs: { readonly running: number; readonly waiting: number; readonly total: number };
-  readonly cache: {
-    readonly trees: number;
-    readonly bytes: number;
-    readonly evictions: number;
-    readonly bundles: number;
-  };
-  readonly children: { readonly idle: number; readonly started: number };
-}

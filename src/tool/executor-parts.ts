@@ -1,5 +1,6 @@
 import { mkdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { AsyncParts } from './async/async-executions.js';
 import { AsyncStore } from './async/store.js';
 import { StoreLock } from './async/store-lock.js';
 import { Bundler } from './bundler.js';
@@ -17,11 +18,13 @@ import { ChildPool } from './run/child-pool.js';
 import { ToolRuns } from './tool-runs.js';
 import { Trees } from './trees.js';
 import { Validation } from './validation.js';
+import { AddressPolicy } from './webhooks/address.js';
+import { Deliveries } from './webhooks/deliveries.js';
 
 /** What an executor is made of, below requests and executions. */
 export interface ExecutorParts {
   /** Nothing where no async executions are taken. */
-  readonly kept: { readonly store: AsyncStore; readonly lock: StoreLock } | undefined;
+  readonly kept: Pick<AsyncParts, 'store' | 'lock' | 'addresses' | 'deliveries'> | undefined;
   readonly confinement: Confinement;
   readonly installer: InstallerProcess;
   readonly cache: TreeCache;
@@ -39,13 +42,7 @@ export function createParts(options: ToolExecutorOptions, limits: ToolLimits, po
   // Children are shown the folder under its real name.
   const cacheDir = realpathSync(resolve(options.cacheDir));
   const { registry } = options;
-  const kept =
-    options.asyncExecutions === 'none'
-      ? undefined
-      : {
-          store: new AsyncStore(join(cacheDir, 'executions.db')),
-          lock: new StoreLock(join(cacheDir, 'executions.lock')),
-        };
+  const kept = options.asyncExecutions === 'none' ? undefined : keptParts(cacheDir, limits, policy);
   const confinement = confine(options, cacheDir);
   const installer = new InstallerProcess(
     { cacheDir, registry, registryTimeoutMs: limits.registryTimeoutMs },
@@ -78,4 +75,20 @@ export function createParts(options: ToolExecutorOptions, limits: ToolLimits, po
   const calls = new Calls(shared);
   const validation = new Validation({ ...shared, installer, resolver, policy });
   return { kept, confinement, installer, cache, trees, pool, bundler, slots, calls, validation };
+}
+
+function keptParts(cacheDir: string, limits: ToolLimits, policy: ToolPolicy): NonNullable<ExecutorParts['kept']> {
+  const addresses = new AddressPolicy(policy.webhookAllow);
+  const store = new AsyncStore(join(cacheDir, 'executions.db'));
+  return {
+    store,
+    lock: new StoreLock(join(cacheDir, 'executions.lock')),
+    addresses,
+    deliveries: new Deliveries({
+      store,
+      addresses,
+      retryMs: limits.webhookRetryMs,
+      timeoutMs: limits.webhookTimeoutMs,
+    }),
+  };
 }

@@ -1,12 +1,14 @@
 import { isSallyportError, SallyportError } from '../errors/index.js';
+import { Admission } from './admission.js';
 import { AsyncExecutions } from './async/async-executions.js';
 import { runBatch } from './batch.js';
 import { type CallOptions, refusal } from './calls.js';
 import { Execution } from './execution.js';
-import type { RequestOptions, ToolExecutorOptions, ToolStats } from './executor-options.js';
+import { executionStatus } from './execution-status.js';
+import type { RequestOptions, ToolExecutorOptions } from './executor-options.js';
 import { createParts, type ExecutorParts } from './executor-parts.js';
 import { failure, failureOf } from './failure.js';
-import { IdempotencyKeys, itemKey, type KeyUse, keyUse } from './idempotency.js';
+import { itemKey, type KeyUse, keyUse } from './idempotency.js';
 import { KnownExecutions } from './known-executions.js';
 import { DEFAULT_TOOL_LIMITS, type ToolLimits } from './limits.js';
 import {
@@ -24,8 +26,7 @@ import {
 } from './messages.js';
 import { DEFAULT_TOOL_POLICY, type ToolPolicy } from './policy.js';
 import { checkEnv, checkTimeout, parseRequest } from './request.js';
-import { AddressPolicy } from './webhooks/address.js';
-import { Deliveries } from './webhooks/deliveries.js';
+import { type ToolStats, toolStats } from './stats.js';
 
 /** Runs tools of npm packages. */
 export class ToolExecutor implements AsyncDisposable {
@@ -33,11 +34,9 @@ export class ToolExecutor implements AsyncDisposable {
   readonly policy: ToolPolicy;
   readonly #parts: ExecutorParts;
   readonly #async: AsyncExecutions | undefined;
-  readonly #keys = new IdempotencyKeys();
+  readonly #admission: Admission;
   readonly #executions: KnownExecutions;
-  readonly #inFlight = new Set<Promise<unknown>>();
   readonly #onExecution: (execution: Execution) => void;
-  #total = 0;
   #disposed: Promise<void> | undefined;
 
   constructor(options: ToolExecutorOptions) {
@@ -45,34 +44,21 @@ export class ToolExecutor implements AsyncDisposable {
     this.policy = { ...DEFAULT_TOOL_POLICY, ...options.policy };
     this.#onExecution = options.onExecution ?? (() => {});
     const { limits, policy } = this;
-    this.#parts = createParts(options, limits, policy);
-    this.#executions = new KnownExecutions({
-      keepMs: limits.keepEventsMs,
-      maxBytes: limits.maxKeptBytes,
-      onForget: (execution) => this.#keys.forget(execution),
-    });
-    this.#async = this.#parts.kept === undefined ? undefined : this.#asyncExecutions(this.#parts.kept);
-    this.#async?.start();
-  }
-
-  #asyncExecutions({ store, lock }: NonNullable<ExecutorParts['kept']>): AsyncExecutions {
-    const { limits, policy } = this;
-    const addresses = new AddressPolicy(policy.webhookAllow);
-    return new AsyncExecutions({
-      store,
-      lock,
-      addresses,
+    const parts = createParts(options, limits, policy);
+    this.#parts = parts;
+    this.#admission = new Admission(limits);
+    this.#executions = new KnownExecutions({ keepMs: limits.keepEventsMs, maxBytes: limits.maxKeptBytes });
+    if (parts.kept === undefined) return;
+    this.#async = new AsyncExecutions({
+      ...parts.kept,
       limits,
-      deliveries: new Deliveries({
-        store,
-        addresses,
-        retryMs: limits.webhookRetryMs,
-        timeoutMs: limits.webhookTimeoutMs,
-      }),
       run: (request, execution) =>
-        this.#track(this.#parts.calls.perform(request, execution, { lane: 'async', freshness: { kind: 'default' } })),
-      register: (execution) => this.#remember(execution),
+        this.#admission.track(
+          parts.calls.perform(request, execution, { lane: 'async', freshness: { kind: 'default' } }),
+        ),
+      register: (execution) => this.#register(execution),
     });
+    this.#async.start();
   }
 
   /** The isolation level that children are started at. */
@@ -114,12 +100,11 @@ export class ToolExecutor implements AsyncDisposable {
       const request = parseRequest(ExecuteToolRequest, input);
       this.#checkRequest(request);
       const key = keyOf();
-      const earlier = key === undefined ? undefined : this.#keys.find(key);
+      const earlier = key === undefined ? undefined : this.#executions.find(key);
       if (earlier !== undefined) return attend(earlier);
-      this.#admit();
-      if (key !== undefined) this.#keys.set(key, execution);
-      this.#remember(execution);
-      void this.#track(this.#parts.calls.perform(request, execution, callOptions(options)));
+      this.#admission.check();
+      this.#register(execution, key);
+      void this.#admission.track(this.#parts.calls.perform(request, execution, callOptions(options)));
       return attend(execution);
     } catch (error) {
       execution.finish(refusal(execution, failureOf(error)));
@@ -138,27 +123,19 @@ export class ToolExecutor implements AsyncDisposable {
   /** Looks at a tool without running it. Rejects with a `ToolFailureError`. */
   async validate(input: unknown, options: RequestOptions = {}): Promise<ValidateToolResponse> {
     const request = parseRequest(ValidateToolRequest, input);
-    this.#admit();
-    return await this.#track(this.#parts.validation.validate(request, callOptions(options), signalOf(options)));
+    this.#admission.check();
+    return await this.#admission.track(
+      this.#parts.validation.validate(request, callOptions(options), signalOf(options)),
+    );
   }
 
   /** Describes a tool as protocol 1.1 does. Rejects with a `ToolFailureError`. */
   async describe(input: unknown, options: RequestOptions = {}): Promise<LoadAndDescribeResponse> {
     const request = parseRequest(LoadAndDescribeRequest, input);
-    this.#admit();
-    const described = await this.#track(
-      this.#parts.validation.describe({ ...request, params: undefined }, callOptions(options), signalOf(options)),
+    this.#admission.check();
+    return await this.#admission.track(
+      this.#parts.validation.describe(request, callOptions(options), signalOf(options)),
     );
-    const { description, inputSchema, version, integrity } = described;
-    return {
-      success: true,
-      tool: {
-        exportName: request.name,
-        ...(description === undefined ? {} : { description }),
-        ...(inputSchema === undefined ? {} : { inputSchema }),
-      },
-      resolved: { version, ...(integrity === undefined ? {} : { integrity }) },
-    };
   }
 
   /** Runs several tools. Rejects with a `ToolFailureError` when the batch itself is no good. */
@@ -167,7 +144,7 @@ export class ToolExecutor implements AsyncDisposable {
     const started = performance.now();
     const key = keyUse(options, input);
     // The key is that of the whole batch, which is sent again as a whole.
-    if (key !== undefined) for (const index of request.items.keys()) this.#keys.find(itemKey(key, index));
+    if (key !== undefined) for (const index of request.items.keys()) this.#executions.find(itemKey(key, index));
     const results = await runBatch(request, this.limits, async (item, index) => {
       const execution = this.#stream(item, options, () => (key === undefined ? undefined : itemKey(key, index)));
       return { response: await execution.done, bytes: execution.responseBytes };
@@ -189,17 +166,7 @@ export class ToolExecutor implements AsyncDisposable {
     const stored = this.#async?.status(id);
     if (stored !== undefined) return stored;
     const live = this.#executions.get(id);
-    if (live === undefined) return undefined;
-    const iso = (at: number): string => new Date(at).toISOString();
-    return {
-      success: true,
-      executionId: id,
-      status: live.status,
-      createdAt: iso(live.createdAt),
-      ...(live.startedAt === undefined ? {} : { startedAt: iso(live.startedAt) }),
-      ...(live.finishedAt === undefined ? {} : { finishedAt: iso(live.finishedAt) }),
-      ...(live.response === undefined ? {} : { result: live.response }),
-    };
+    return live === undefined ? undefined : executionStatus(live);
   }
 
   /** Whose an execution is, where callers are told apart. */
@@ -228,7 +195,7 @@ export class ToolExecutor implements AsyncDisposable {
     options: RequestOptions = {},
   ): Promise<{ readonly version: string; readonly cache: 'hit' | 'miss' }> {
     const request = parseRequest(ExecuteToolRequest, { packageName, version, name: 'default' });
-    const acquired = await this.#track(
+    const acquired = await this.#admission.track(
       this.#parts.trees.acquire(request, {
         signal: signalOf(options),
         ...callOptions(options),
@@ -241,21 +208,7 @@ export class ToolExecutor implements AsyncDisposable {
   }
 
   stats(): ToolStats {
-    return {
-      executions: { running: this.#parts.slots.taken, waiting: this.#parts.slots.waiting, total: this.#total },
-      installs: {
-        running: this.#parts.trees.installing,
-        waiting: this.#parts.trees.waiting,
-        total: this.#parts.cache.installs,
-      },
-      cache: {
-        trees: this.#parts.cache.size,
-        bytes: this.#parts.cache.bytes,
-        evictions: this.#parts.cache.evictions,
-        bundles: this.#parts.bundler.made,
-      },
-      children: { idle: this.#parts.pool.idle, started: this.#parts.pool.started },
-    };
+    return toolStats(this.#parts, this.#admission.total);
   }
 
   /** Resolves when nothing is done in the background any more. */
@@ -274,13 +227,14 @@ export class ToolExecutor implements AsyncDisposable {
   }
 
   async #end(): Promise<void> {
+    this.#admission.shut();
     const asyncEnd = this.#async?.dispose();
     for (const execution of this.#executions) {
       if (execution.response === undefined) execution.cancel('the executor is being shut down');
     }
     await this.#parts.installer[Symbol.asyncDispose]();
     await this.#parts.bundler.dispose();
-    await Promise.allSettled(this.#inFlight);
+    await this.#admission.settled();
     await this.#parts.pool.dispose();
     await this.#parts.confinement[Symbol.asyncDispose]();
     await this.#parts.cache[Symbol.asyncDispose]();
@@ -292,36 +246,9 @@ export class ToolExecutor implements AsyncDisposable {
     checkTimeout(request.timeoutMs, this.limits);
   }
 
-  #admit(): void {
-    if (this.#disposed !== undefined)
-      throw failure(
-        'OVERLOADED',
-        'the executor is being shut down',
-        { retryAfterSeconds: this.limits.retryAfterSeconds },
-        { retryable: true },
-      );
-    const { maxExecutions, maxQueued, retryAfterSeconds } = this.limits;
-    if (this.#inFlight.size < maxExecutions + maxQueued) return;
-    throw failure(
-      'OVERLOADED',
-      `${this.#inFlight.size} requests are under way already; try again in ${retryAfterSeconds} s`,
-      { retryAfterSeconds },
-      { retryable: true },
-    );
-  }
-
-  #track<T>(work: Promise<T>): Promise<T> {
-    this.#total += 1;
-    this.#inFlight.add(work);
-    const done = (): void => {
-      this.#inFlight.delete(work);
-    };
-    work.then(done, done);
-    return work;
-  }
-
-  #remember(execution: Execution): void {
-    this.#executions.add(execution);
+  /** Makes an execution findable, and known to whoever listens. */
+  #register(execution: Execution, key?: KeyUse): void {
+    this.#executions.add(execution, key);
     this.#onExecution(execution);
   }
 }

@@ -2,7 +2,7 @@ export { ToolClient, type ToolClientCall, type ToolClientOptions } from './clien
 export type { ToolEvent } from './event-log.js';
 export type { Execution } from './execution.js';
 export { createToolExecutor, type ToolExecutor } from './executor.js';
-export type { RequestOptions, ToolExecutorOptions, ToolStats } from './executor-options.js';
+export type { RequestOptions, ToolExecutorOptions } from './executor-options.js';
 export { type ToolFailure, ToolFailureError } from './failure.js';
 export { CORS_HEADERS, VERSION_HEADER } from './http/cors.js';
 export { openApiDocument } from './http/openapi.js';
@@ -33,3 +33,4 @@ export {
 } from './messages.js';
 export { DEFAULT_TOOL_POLICY, type ToolPolicy } from './policy.js';
 export { type ToolRoomOptions, toolRoomPolicy } from './room-policy.js';
+export type { ToolStats } from './stats.js';

@@ -1,4 +1,5 @@
 import type { Execution } from './execution.js';
+import { IdempotencyKeys, type KeyUse } from './idempotency.js';
 
 /** What an execution costs beside its response and its events. */
 const OWN_BYTES = 2 * 1024;
@@ -6,14 +7,16 @@ const OWN_BYTES = 2 * 1024;
 export interface KnownExecutionsOptions {
   readonly keepMs: number;
   readonly maxBytes: number;
-  /** Hears which execution cannot be asked for any more. */
-  readonly onForget: (execution: Execution) => void;
 }
 
-/** Executions that can be asked for: those that have not ended, and the latest that have, for a time and up to a size. */
+/**
+ * Executions that can be asked for, by their id or by the key that they were sent with: those that have not ended, and the
+ * latest that have, for a time and up to a size.
+ */
 export class KnownExecutions {
   readonly #options: KnownExecutionsOptions;
   readonly #byId = new Map<string, Execution>();
+  readonly #keys = new IdempotencyKeys();
   /** Those that have ended, the oldest first. */
   readonly #ended = new Map<Execution, { readonly bytes: number; readonly timer: NodeJS.Timeout }>();
   #bytes = 0;
@@ -26,11 +29,17 @@ export class KnownExecutions {
     return this.#byId.get(id);
   }
 
+  /** The execution that a key stands for. Throws IDEMPOTENCY_CONFLICT when the key came with another body. */
+  find(key: KeyUse): Execution | undefined {
+    return this.#keys.find(key);
+  }
+
   [Symbol.iterator](): Iterator<Execution> {
     return this.#byId.values();
   }
 
-  add(execution: Execution): void {
+  add(execution: Execution, key?: KeyUse): void {
+    if (key !== undefined) this.#keys.set(key, execution);
     this.#byId.set(execution.id, execution);
     void execution.done.then(() => this.#keep(execution));
   }
@@ -54,6 +63,6 @@ export class KnownExecutions {
     this.#bytes -= kept.bytes;
     this.#ended.delete(execution);
     this.#byId.delete(execution.id);
-    this.#options.onForget(execution);
+    this.#keys.forget(execution);
   }
 }

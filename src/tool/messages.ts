@@ -303,6 +303,7 @@ export type ExecuteToolInput = z.input<typeof ExecuteToolRequest>;
 export type ExecuteAsyncRequest = z.output<typeof ExecuteAsyncRequest>;
 export type ExecuteAsyncInput = z.input<typeof ExecuteAsyncRequest>;
 export type ValidateToolRequest = z.output<typeof ValidateToolRequest>;
+export type LoadAndDescribeRequest = z.output<typeof LoadAndDescribeRequest>;
 export type ValidateToolInput = z.input<typeof ValidateToolRequest>;
 export type ExecuteBatchInput = z.input<typeof ExecuteBatchRequest>;
 export type ExecuteToolResponse = z.output<typeof ExecuteToolResponse>;

@@ -9,7 +9,14 @@ import type { ResolvedPackage } from './install/jobs.js';
 import type { Resolver } from './install/resolver.js';
 import { checkIntegrity } from './integrity.js';
 import type { ToolLimits } from './limits.js';
-import type { ToolErrorBody, ToolErrorCode, ValidateToolRequest, ValidateToolResponse } from './messages.js';
+import type {
+  LoadAndDescribeRequest,
+  LoadAndDescribeResponse,
+  ToolErrorBody,
+  ToolErrorCode,
+  ValidateToolRequest,
+  ValidateToolResponse,
+} from './messages.js';
 import type { ToolPolicy } from './policy.js';
 import { checkEnv, checkTimeout } from './request.js';
 import type { ToolRuns } from './tool-runs.js';
@@ -95,7 +102,7 @@ export class Validation {
     let found: ToolDescription | undefined;
     if (request.deep) {
       try {
-        found = await this.describe({ ...request, version: resolved.version }, options, signal);
+        found = await this.#look({ ...request, version: resolved.version }, options, signal);
       } catch (error) {
         const failed = failureOf(error);
         if (!ABOUT_THE_TOOL.has(failed.code)) throw error;
@@ -127,8 +134,27 @@ export class Validation {
     };
   }
 
-  /** Imports the package in the sandbox and describes the tool. */
+  /** Describes a tool as protocol 1.1 does. Rejects with a failure of the protocol. */
   async describe(
+    request: LoadAndDescribeRequest,
+    options: CallOptions,
+    signal: AbortSignal,
+  ): Promise<LoadAndDescribeResponse> {
+    const found = await this.#look({ ...request, params: undefined }, options, signal);
+    const { description, inputSchema, version, integrity } = found;
+    return {
+      success: true,
+      tool: {
+        exportName: request.name,
+        ...(description === undefined ? {} : { description }),
+        ...(inputSchema === undefined ? {} : { inputSchema }),
+      },
+      resolved: { version, ...(integrity === undefined ? {} : { integrity }) },
+    };
+  }
+
+  /** Imports the package in the sandbox and looks at the tool. */
+  async #look(
     request: Omit<ValidateToolRequest, 'deep'>,
     options: CallOptions,
     signal: AbortSignal,

@@ -8,7 +8,7 @@ import { Execution } from '../../src/tool/execution.js';
 import { failureOf } from '../../src/tool/failure.js';
 import { FairQueue } from '../../src/tool/fair-queue.js';
 import { freshnessOf } from '../../src/tool/http/cache-control.js';
-import { bodyHash } from '../../src/tool/idempotency.js';
+import { bodyHash, keyUse } from '../../src/tool/idempotency.js';
 import { failureOfJob } from '../../src/tool/install/failure-of-job.js';
 import { JobFailure } from '../../src/tool/install/installer.js';
 import { isAllowed, isDenied } from '../../src/tool/install/package-list.js';
@@ -247,23 +247,20 @@ describe('small parts', () => {
   });
 
   it('forgets the oldest executions when the answers of all take too much memory', async () => {
-    const forgotten: string[] = [];
-    const known = new KnownExecutions({
-      keepMs: 60_000,
-      maxBytes: 100_000,
-      onForget: ({ id }) => forgotten.push(id),
-    });
+    const known = new KnownExecutions({ keepMs: 60_000, maxBytes: 100_000 });
     const limits = { maxEvents: 10, maxBytes: 1_000 };
     const running = new Execution(limits, { id: 'running' });
     known.add(running);
     for (const id of ['a', 'b', 'c']) {
       const execution = new Execution(limits, { id });
-      known.add(execution);
+      known.add(execution, keyUse({ idempotencyKey: id }, {}));
       execution.finish({ success: true, output: 1, executionTimeMs: 1, executionId: id }, 40_000);
       await execution.done;
     }
-    expect(forgotten).toEqual(['a']);
     expect([...known].map(({ id }) => id)).toEqual(['running', 'b', 'c']);
+    // A key is forgotten with what it stands for: the same key and body are a new execution then.
+    const byKey = ['a', 'b', 'c'].flatMap((idempotencyKey) => keyUse({ idempotencyKey }, {}) ?? []);
+    expect(byKey.map((key) => known.find(key)?.id)).toEqual([undefined, 'b', 'c']);
   });
 
   it('hashes bodies whatever the order of their keys', () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { refusal } from '../calls.js';
 import { Execution, type ExecutionFacts } from '../execution.js';
+import { executionStatus } from '../execution-status.js';
 import { failure, failureFields, failureOf, type ToolFailureError } from '../failure.js';
 import { type KeyUse, keyConflict } from '../idempotency.js';
 import type { ToolLimits } from '../limits.js';
@@ -179,15 +180,12 @@ export class AsyncExecutions {
     if (stored === undefined) return undefined;
     const callback = this.#parts.store.callbackOf(id);
     const live = this.#known.get(id);
-    const iso = (at: number): string => new Date(at).toISOString();
     return {
-      success: true,
-      executionId: id,
-      status: live?.status ?? stored.status,
-      createdAt: iso(stored.createdAt),
-      ...(stored.startedAt === undefined ? {} : { startedAt: iso(stored.startedAt) }),
-      ...(stored.finishedAt === undefined ? {} : { finishedAt: iso(stored.finishedAt) }),
-      ...(stored.result === undefined ? {} : { result: JSON.parse(stored.result) }),
+      ...executionStatus({
+        ...stored,
+        status: live?.status ?? stored.status,
+        response: stored.result === undefined ? undefined : JSON.parse(stored.result),
+      }),
       ...(callback === undefined
         ? {}
         : {
