@@ -118,6 +118,26 @@ describe('a connection', () => {
     expect(await answered).toEqual(['200', '404', '200', '200']);
   });
 
+  it('stays open after a method that a path does not serve, unless a body is left unread', async () => {
+    const wrong = open();
+    const answered = answers(wrong, 3);
+    wrong.write(
+      'DELETE /execute-tool HTTP/1.1\r\nHost: localhost\r\n\r\n' +
+        'POST /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n' +
+        'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    );
+    expect(await answered).toEqual(['404', '404', '200']);
+    for (const [headers, rest] of [
+      ['Content-Length: 100000', '{'],
+      ['Transfer-Encoding: chunked', '1\r\n{\r\n'],
+    ]) {
+      const unread = open();
+      const closed = untilClosed(unread);
+      unread.write(`PUT /execute-tool HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n\r\n${rest}`);
+      expect(await closed).toMatch(/^HTTP\/1\.1 404 [\s\S]*connection: close/i);
+    }
+  });
+
   it('may ask before it sends a body, and may expect nothing else', async () => {
     const polite = open();
     const answered = answers(polite, 2);

@@ -57,6 +57,11 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 type Method = (typeof METHODS)[number];
 type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
 
+/** Whether a request says that a body follows its headers. */
+function hasBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 function sendFailure(reply: FastifyReply, failed: ToolFailure): FastifyReply {
   const retryAfter = failed.details?.['retryAfterSeconds'];
   if (typeof retryAfter === 'number') reply.header('Retry-After', String(retryAfter));
@@ -255,7 +260,8 @@ export function toolRoutes(executor: ToolExecutor, options: ToolRoutesOptions = 
         url: `${prefix}${path}`,
         // Answered before the body is read: its kind and size do not matter here.
         onRequest: async (request, reply) => {
-          reply.header('Allow', allow).header('Connection', 'close');
+          reply.header('Allow', allow);
+          if (hasBody(request)) reply.header('Connection', 'close');
           throw failure('NOT_FOUND', `${request.method} is not served at ${path}; ${allow} are`);
         },
         handler: () => {},
