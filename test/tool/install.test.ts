@@ -369,6 +369,70 @@ describe('a cache that is full or shared', () => {
   });
 });
 
+describe('a tree that another process uses', () => {
+  registry.tool(
+    'borrowed',
+    `import { existsSync, writeFileSync } from 'node:fs';
+     export const tool = { execute: async ({ begun, until }) => {
+       writeFileSync(begun, '');
+       while (!existsSync(until)) await new Promise((r) => setTimeout(r, 20));
+       return (await import('./late.js')).late;
+     } };`,
+    { files: { 'late.js': 'export const late = "in time";' } },
+  );
+  for (const name of ['filler-a', 'filler-b', 'filler-c']) registry.tool(name, SIMPLE);
+
+  /** Another process that runs the tool until the file `until` is there, and prints the answer. */
+  async function borrow(folder: string, until: string) {
+    const begun = join(scratchFolder(), 'begun');
+    const script = join(scratchFolder(), 'borrower.mjs');
+    const call = { packageName: 'borrowed', version: '1.0.0', name: 'tool', params: { begun, until } };
+    writeFileSync(
+      script,
+      `
+      import { createToolExecutor } from ${JSON.stringify(new URL('../../dist/tool/index.js', import.meta.url).href)};
+      const options = ${JSON.stringify({ cacheDir: folder, registry: registry.url, limits: { warmChildren: 0 }, asyncExecutions: 'none' })};
+      const executor = createToolExecutor(options);
+      console.log(JSON.stringify(await executor.execute(${JSON.stringify(call)})));
+      await executor.dispose();
+    `,
+    );
+    let printed = '';
+    const child = execFile(process.execPath, [script]);
+    child.stdout?.on('data', (text: string) => {
+      printed += text;
+    });
+    const ended = new Promise((resolve) => child.once('close', resolve)).then(() => printed);
+    await expect.poll(() => existsSync(begun), { timeout: 60_000 }).toBe(true);
+    return { child, ended };
+  }
+
+  it('is not evicted before that has ended, even by a kill', async () => {
+    const folder = scratchFolder();
+    const until = join(scratchFolder(), 'until');
+    const kept = (): string[] => readdirSync(join(folder, 'trees')).map((key) => key.replace(/@.*/, ''));
+    const first = await borrow(folder, until);
+    await using small = createToolExecutor({
+      cacheDir: folder,
+      registry: registry.url,
+      limits: { warmChildren: 0, maxCacheBytes: 1 },
+    });
+    const fill = async (packageName: string) =>
+      expect(outputOf(await small.execute({ packageName, name: 'tool' }))).toBe('ok');
+    await fill('filler-a');
+    expect(kept()).toContain('borrowed');
+    writeFileSync(until, '');
+    expect(JSON.parse(await first.ended)).toMatchObject({ success: true, output: 'in time' });
+    const second = await borrow(folder, join(folder, 'never'));
+    await fill('filler-b');
+    expect(kept()).toContain('borrowed');
+    second.child.kill('SIGKILL');
+    await second.ended;
+    await fill('filler-c');
+    await expect.poll(kept).toEqual(['filler-c']);
+  });
+});
+
 describe('hostile tarballs', () => {
   const base = [
     { path: 'package/package.json', content: '{"name":"x","version":"1.0.0","type":"module","main":"index.js"}' },

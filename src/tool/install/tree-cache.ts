@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, renameSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -10,6 +10,7 @@ import { failureOfJob } from './failure-of-job.js';
 import type { Installer } from './installer.js';
 import type { InstalledTree, PendingScript, ResolvedPackage } from './jobs.js';
 import { sealFolders } from './seal.js';
+import { TreeLocks } from './tree-locks.js';
 
 /** The file that says that a tree is whole. It is the last to be written, and the tree appears under its name afterwards. */
 const MARKER = 'tree.json';
@@ -41,12 +42,11 @@ export interface Tree {
 }
 
 interface Entry extends Tree {
-  users: number;
   usedAt: number;
   touchedAt: number;
 }
 
-/** The right to use a tree. While it is held, the tree is not evicted. */
+/** The right to use a tree. While it is held, the tree is not evicted, by whichever process. */
 export interface TreeLease extends Disposable {
   readonly tree: Tree;
 }
@@ -84,6 +84,7 @@ export class TreeCache implements AsyncDisposable {
   readonly #options: TreeCacheOptions;
   readonly #trees: string;
   readonly #drafts: OwnedFolder;
+  readonly #locks: TreeLocks;
   readonly #flags: string;
   readonly #entries = new Map<string, Entry>();
   readonly #installing = new Map<string, Promise<Entry>>();
@@ -97,6 +98,7 @@ export class TreeCache implements AsyncDisposable {
     this.#trees = treesFolder(options.cacheDir);
     // It is what children are shown before they know what they will run.
     mkdirSync(this.#trees, { recursive: true });
+    this.#locks = new TreeLocks(options.cacheDir);
     this.#drafts = new OwnedFolder(draftsFolder(options.cacheDir), '');
     const { allowScripts, deny, minReleaseAgeMs } = options.policy;
     this.#flags = createHash('sha256')
@@ -135,11 +137,15 @@ export class TreeCache implements AsyncDisposable {
     const key = this.#key(resolved.name, resolved.version);
     const running = this.#installing.get(key);
     if (running !== undefined) return running.then((entry) => this.#hold(entry));
+    const building = this.#locks.use(key);
     const started = this.#install(key, resolved, watcher);
     this.#installing.set(key, started);
     const lease = started.then((entry) => this.#hold(entry));
     // After the line above: a tree is being installed until it is held, and nothing evicts it between the two.
-    const over = (): boolean => this.#installing.delete(key);
+    const over = (): void => {
+      this.#installing.delete(key);
+      building[Symbol.dispose]();
+    };
     started.then(over, over);
     return lease;
   }
@@ -164,7 +170,7 @@ export class TreeCache implements AsyncDisposable {
   }
 
   #hold(entry: Entry): TreeLease {
-    entry.users += 1;
+    const use = this.#locks.use(entry.key);
     const now = Date.now();
     entry.usedAt = now;
     if (now - entry.touchedAt > TOUCH_EVERY_MS) {
@@ -172,14 +178,7 @@ export class TreeCache implements AsyncDisposable {
       void utimes(join(entry.folder, MARKER), now / 1_000, now / 1_000).catch(() => {});
     }
     if (!entry.decided) this.#options.onUndecided(entry);
-    let held = true;
-    return {
-      tree: entry,
-      [Symbol.dispose]: () => {
-        if (held) entry.users -= 1;
-        held = false;
-      },
-    };
+    return { tree: entry, [Symbol.dispose]: () => use[Symbol.dispose]() };
   }
 
   /** Whether a tree of the books is on disk. Another process that shares the cache may have evicted it; then it leaves the books. */
@@ -287,7 +286,6 @@ export class TreeCache implements AsyncDisposable {
       bytes,
       entry: noted === 'bundle.mjs' ? noted : 'load.mjs',
       decided: noted !== undefined,
-      users: 0,
       usedAt,
       touchedAt: usedAt,
     };
@@ -307,15 +305,23 @@ export class TreeCache implements AsyncDisposable {
   async #evict(): Promise<void> {
     for (const entry of [...this.#entries.values()].sort((a, b) => a.usedAt - b.usedAt)) {
       if (this.#bytes <= this.#options.maxCacheBytes) return;
-      if (entry.users > 0 || this.#installing.has(entry.key) || !this.#forget(entry)) continue;
-      this.evictions += 1;
-      const grave = join(this.#drafts.path, randomBytes(8).toString('hex'));
-      try {
-        await rename(entry.folder, grave);
-        await removeTree(grave);
-      } catch {
-        // Another server was faster.
-      }
+      const grave = this.#bury(entry);
+      if (grave !== undefined) await removeTree(grave).catch(() => {});
+    }
+  }
+
+  /** Takes a tree out of its place, in one go, unless anybody uses it. Says where it is now. */
+  #bury(entry: Entry): string | undefined {
+    using lock = this.#locks.evict(entry.key);
+    if (lock === undefined || !this.#forget(entry)) return undefined;
+    this.evictions += 1;
+    const grave = join(this.#drafts.path, randomBytes(8).toString('hex'));
+    try {
+      renameSync(entry.folder, grave);
+      return grave;
+    } catch {
+      // Another server was faster.
+      return undefined;
     }
   }
 }
