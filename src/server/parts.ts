@@ -67,7 +67,7 @@ export async function createParts({ options, confinement, execPolicy, keys, sess
     spawner: spawners.tool,
     level: levels.tool,
     limits: toolLimits,
-    onExecution: watchTool(trail, toolLimits, levels.tool),
+    onExecution: watchTool({ trail, keys, quotas, limits: toolLimits, level: levels.tool }),
     ...(options.registry === undefined ? {} : { registry: options.registry }),
     policy: { ...options.toolPolicy, ...(network === undefined ? {} : { network }) },
   });

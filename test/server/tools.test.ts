@@ -105,6 +105,40 @@ describe('tools on the server', () => {
     await expect.poll(async () => (await next.json(`/executions/${waiting}`)).body.status).toBe('succeeded');
   });
 
+  it('that the next server takes over are still those of their key, and end with it', async () => {
+    const registry = await withRegistry();
+    const secrets = {
+      ci: 'the-key-of-the-build-server',
+      gone: 'the-key-of-one-who-left',
+      boss: 'the-key-of-the-operator',
+    };
+    const [ci, gone, boss] = Object.entries(secrets).map(([name, secret]) => ({ name, hash: hashKey(secret) }));
+    const all = [ci, gone, boss].flatMap((key) => key ?? []);
+    const of = (name: keyof typeof secrets) => ({ authorization: `Bearer ${secrets[name]}` });
+    const options = { registry: registry.url, cacheDir: scratch(), toolLimits: { maxExecutions: 1 } };
+    const first = await start({ ...options, keys: all });
+    const submit = async (name: keyof typeof secrets, tool: string): Promise<string> =>
+      (await first.json('/execute-async', { packageName: 'adder', name: tool }, of(name))).body.executionId;
+    await submit('boss', 'pause');
+    const left = await submit('gone', 'slow');
+    const withdrawn = await submit('ci', 'slow');
+    const waiting = await submit('boss', 'slow');
+    await first.server.drain(60_000);
+
+    const next = await start({ ...options, keys: all.filter(({ name }) => name !== 'gone') });
+    const look = async (id: string) => (await next.json(`/executions/${id}`, undefined, of('boss'))).body;
+    expect(await look(left)).toMatchObject({
+      status: 'cancelled',
+      by: { key: 'gone', address: null },
+      result: { error: { message: 'the API key was withdrawn' } },
+    });
+    await expect.poll(async () => (await look(withdrawn)).status).toBe('running');
+    expect(await look(withdrawn)).toMatchObject({ by: { key: 'ci', address: null } });
+    next.server.reload({ keys: all.filter(({ name }) => name === 'boss') });
+    await expect.poll(async () => (await look(withdrawn)).status).toBe('cancelled');
+    await expect.poll(async () => (await look(waiting)).status).toBe('running');
+  });
+
   it('are looked at no longer than somebody waits for it, and the audit trail says so', async () => {
     const registry = await withRegistry();
     registry.tool('endless', 'await new Promise(() => setInterval(() => {}, 1_000)); export const x = 1;');

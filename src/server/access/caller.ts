@@ -5,7 +5,8 @@ import type { Key } from './keys.js';
 export interface Caller {
   /** Nothing where no key is needed. */
   readonly key: Key | undefined;
-  readonly address: string;
+  /** Null where only the key is known any more. */
+  readonly address: string | null;
 }
 
 /** Carries the caller to code that is not handed it: a tool execution learns from it who asked. */

@@ -81,6 +81,11 @@ export class KeyRing {
     return found;
   }
 
+  /** The present key of a name. */
+  named(name: string): Key | undefined {
+    return this.#keys.find(({ key }) => key.name === name)?.key;
+  }
+
   /** The present rules of a key that was identified earlier; nothing when it is gone. */
   current(key: Key): Key | undefined {
     return this.#keys.find((entry) => entry.key.hash === key.hash)?.key;

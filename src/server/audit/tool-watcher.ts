@@ -1,5 +1,7 @@
 import type { Execution, ToolLimits } from '../../tool/index.js';
-import { callers } from '../access/caller.js';
+import { type Caller, callers } from '../access/caller.js';
+import type { KeyRing } from '../access/keys.js';
+import type { Quotas } from '../access/quotas.js';
 import { networkUse } from './network-use.js';
 import type { AuditTrail } from './trail.js';
 
@@ -9,10 +11,31 @@ function labelOf(data: unknown): string {
   return `${String(packageName)}@${String(version)} ${String(name)}`;
 }
 
-/** Notes an execution of the tool boundary. The caller is the one whose request is being handled right now. */
-export function watchTool(trail: AuditTrail, limits: ToolLimits, level: string): (execution: Execution) => void {
+/** No key has it: whoever is known by it alone is known by a key that is gone. */
+const NO_HASH = '';
+
+/** Who asked for an execution that an earlier server accepted: the key of that name, also when there is none any more. */
+function earlierCaller({ owner }: Execution, keys: KeyRing): Caller | undefined {
+  if (owner === undefined) return undefined;
+  return { key: keys.named(owner) ?? { name: owner, hash: NO_HASH }, address: null };
+}
+
+export interface ToolWatch {
+  readonly trail: AuditTrail;
+  readonly keys: KeyRing;
+  readonly quotas: Quotas;
+  readonly limits: ToolLimits;
+  readonly level: string;
+}
+
+/**
+ * Notes an execution of the tool boundary. The caller is the one whose request is being handled right now; one that is taken
+ * over from an earlier server ends here when its key may not run it any more.
+ */
+export function watchTool({ trail, keys, quotas, limits, level }: ToolWatch): (execution: Execution) => void {
   return (execution) => {
     const { maxExecutionTimeMs, childHeapMegabytes } = limits;
+    const caller = callers.getStore() ?? earlierCaller(execution, keys);
     const noted = trail.open(
       {
         id: execution.id,
@@ -23,7 +46,7 @@ export function watchTool(trail: AuditTrail, limits: ToolLimits, level: string):
         limits: { maxExecutionTimeMs, childHeapMegabytes },
         cancel: (reason) => execution.cancel(reason),
       },
-      callers.getStore(),
+      caller,
     );
     execution.onNetworkDecision = (decision) => noted.used(networkUse(decision));
     execution.onPutOff = () => noted.putOff();
@@ -47,5 +70,7 @@ export function watchTool(trail: AuditTrail, limits: ToolLimits, level: string):
         ...(code === 'EXECUTION_TIMEOUT' ? { limit: 'time' as const } : {}),
       });
     });
+    const problem = caller === undefined ? undefined : quotas.forbids(caller, 'tool');
+    if (problem !== undefined) execution.cancel(problem.message);
   };
 }

@@ -81,10 +81,7 @@ export function addRoutes(
       apiKey: '',
       guard: 'elsewhere',
       unknownPaths: 'leave',
-      clientOf: (request) => {
-        const { key, address } = callerOf(request);
-        return key?.name ?? address;
-      },
+      clientOf: (request) => callerOf(request).key?.name ?? request.ip,
       principalOf: (request) => callerOf(request).key?.name,
       executions: executionDirectory(parts),
       moreInfo: { boundaries: boundariesOf(parts), confinement: confinementOf(parts) },

@@ -239,6 +239,8 @@ export class AsyncExecutions {
     const waiting: Waiting = { request, execution, bytes, onCancel: () => void this.#cancelled(waiting) };
     this.#waiting.push(waiting);
     this.#waitingBytes += bytes;
+    // Whoever it was registered with may have cancelled it.
+    if (execution.signal.aborted) return waiting.onCancel();
     execution.signal.addEventListener('abort', waiting.onCancel, { once: true });
     if (this.#held) execution.onPutOff?.();
     this.#next();
