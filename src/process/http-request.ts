@@ -42,6 +42,8 @@ export interface HttpResponse {
   readonly body: Buffer;
   /** Starts the stream of a body that was asked for in pieces, after the response was sent. */
   readonly begin: () => void;
+  /** To be called when the response has left, or cannot any more. */
+  readonly left: () => void;
 }
 
 const METHOD = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}$/;
@@ -102,13 +104,15 @@ export class HttpRequests {
       const head = { status: response.statusCode ?? 0, headers: headersOf(response) };
       if (asked.streaming === 'whole') {
         const body = await this.#whole(response);
+        // It counts as under way until then: whoever asks faster than it reads waits.
+        const turn = await session.fileBytes.take(body.length, session.connectionSignal);
         done();
-        return { ...head, body, begin: () => {} };
+        return { ...head, body, begin: () => {}, left: () => turn[Symbol.dispose]() };
       }
       const begin = (): void => {
         void stream(session, requestId, response, this.#limits.laterChunkBytes, signal).finally(() => done());
       };
-      return { ...head, body: Buffer.alloc(0), begin };
+      return { ...head, body: Buffer.alloc(0), begin, left: () => {} };
     } catch (error) {
       done(error instanceof Error ? error.message : String(error));
       if (error instanceof ExecError) throw error;

@@ -30,7 +30,7 @@ export interface ProcessLimits {
   readonly laterChunkBytes: number;
   /** How much may wait to be sent before children are stopped, in bytes. */
   readonly sendWindowBytes: number;
-  /** How much may wait for a client that asks but never reads before it is cut off, in bytes. */
+  /** How much may wait for a client that asks but never reads before it is cut off, in bytes, beside one answer that is larger. */
   readonly backlogBytes: number;
   /** Requests of one connection that are not answered yet. */
   readonly pendingRequests: number;
@@ -54,7 +54,10 @@ export interface ProcessLimits {
   readonly treeDepth: number;
   /** Requests of `fs/*` of one session that are carried out at once; the others wait. */
   readonly fileRequests: number;
-  /** Content of files that one session reads at once, in bytes. One file of any size is read when no other is. */
+  /**
+   * Content of files, and bodies of HTTP responses, that one session has read and that have not left yet, in bytes. One of any
+   * size is let in when no other is.
+   */
   readonly fileBytes: number;
   readonly walkDepth: number;
   readonly walkDirectories: number;
@@ -105,7 +108,7 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
   laterChunkBytes: 64 * KIB,
   // Four chunks: enough that the pipe to the client never runs dry, little enough that an answer overtakes soon.
   sendWindowBytes: 256 * KIB,
-  // Many answers of ordinary size; one answer of any size is let through while nothing else waits.
+  // Many answers of ordinary size; one that is larger is let through beside them.
   backlogBytes: 16 * MIB,
   // A long poll for each process, and as many other requests again.
   pendingRequests: 1_024,
@@ -126,8 +129,8 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
   treeDepth: 256,
   // Node has four threads for files; each request keeps one busy at a time.
   fileRequests: 8,
-  // Each byte is there three times before it has left: as it is, as base64, and in the message.
-  fileBytes: 32 * MIB,
+  // As base64 it is 11 MiB: what leaves together leaves room for other answers in `backlogBytes`. Larger files leave alone.
+  fileBytes: 8 * MIB,
   // The protocol's figures.
   directoryEntries: 50_000,
   walkDepth: 64,

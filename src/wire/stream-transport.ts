@@ -1,10 +1,11 @@
 import type { Readable, Writable } from 'node:stream';
 import { SallyportError } from '../errors/index.js';
+import { Backlog } from './backlog.js';
 import { Gate } from './gate.js';
 import { Inbox } from './inbox.js';
 import { LAST_WORDS_MS, MAX_BACKLOG_BYTES } from './limits.js';
 import type { MessageDecoder } from './message-decoder.js';
-import { peerBacklog, transportClosed } from './refused-send.js';
+import { transportClosed } from './refused-send.js';
 import type { CloseReason, Transport, Unsubscribe } from './transport.js';
 
 /** The clock that timers of a transport run on. Handed in, so that tests need no waiting. */
@@ -61,7 +62,7 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
   readonly #options: StreamTransportOptions<In, Out>;
   readonly #inbox: Inbox<In>;
   readonly #clock: Clock;
-  readonly #maxBacklog: number;
+  readonly #backlog: Backlog;
   #outgoing: (Uint8Array | string)[] = [];
   #outgoingBytes = 0;
   readonly #space = new Gate();
@@ -75,7 +76,7 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
     this.#options = options;
     if (options.carriesJson) this.carriesJson = true;
     this.#clock = options.clock ?? REAL_CLOCK;
-    this.#maxBacklog = options.maxBacklogBytes ?? MAX_BACKLOG_BYTES;
+    this.#backlog = new Backlog(options.maxBacklogBytes ?? MAX_BACKLOG_BYTES);
     const { readable, writable } = options;
     this.#inbox = new Inbox<In>({
       pause: () => {
@@ -106,7 +107,8 @@ class StreamTransport<In, Out> implements Transport<In, Out> {
     const encoded = this.#options.encode(message);
     const size = typeof encoded === 'string' ? Buffer.byteLength(encoded) : encoded.byteLength;
     const waiting = this.#outgoingBytes + this.#options.writable.writableLength;
-    if (waiting > 0 && waiting + size > this.#maxBacklog) throw peerBacklog(waiting, this.#maxBacklog);
+    this.#backlog.check(waiting, size);
+    this.#backlog.sent(waiting, size);
     const atOnce = this.#options.flush === 'message';
     if (this.#outgoing.length === 0 && !atOnce) queueMicrotask(this.#flush);
     this.#outgoing.push(encoded);

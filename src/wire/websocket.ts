@@ -1,5 +1,6 @@
 import { WebSocket } from 'ws';
 import { SallyportError } from '../errors/index.js';
+import { Backlog } from './backlog.js';
 import { EncodedJson } from './encoded-json.js';
 import { Gate } from './gate.js';
 import { Inbox } from './inbox.js';
@@ -13,7 +14,7 @@ import {
 } from './limits.js';
 import { decodeJsonMessage, type JsonMessageOptions } from './ndjson.js';
 import { printable } from './printable.js';
-import { peerBacklog, transportClosed } from './refused-send.js';
+import { transportClosed } from './refused-send.js';
 import type { CloseReason, Transport, Unsubscribe } from './transport.js';
 
 /** Options for every `WebSocketServer` and client of ours: bounded, uncompressed, and no queue of unread fragments. */
@@ -67,7 +68,7 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
   readonly #encode: (message: Out) => string | Uint8Array;
   readonly carriesJson?: true;
   readonly #frames: { readonly binary: boolean };
-  readonly #maxBacklog: number;
+  readonly #backlog: Backlog;
   readonly #inbox: Inbox<In>;
   readonly #space = new Gate();
 
@@ -83,7 +84,7 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
     this.#socket = socket;
     this.#decode = decode;
     this.#encode = encode;
-    this.#maxBacklog = options.maxBacklogBytes ?? MAX_BACKLOG_BYTES;
+    this.#backlog = new Backlog(options.maxBacklogBytes ?? MAX_BACKLOG_BYTES);
     this.#inbox = new Inbox<In>({
       pause: () => this.#setFlow('pause'),
       resume: () => this.#setFlow('resume'),
@@ -101,9 +102,11 @@ class WebSocketTransport<In, Out> implements Transport<In, Out> {
     const closed = this.#inbox.closeReason;
     if (closed) throw transportClosed(closed.message);
     const waiting = this.#socket.bufferedAmount;
-    if (waiting > this.#maxBacklog) throw peerBacklog(waiting, this.#maxBacklog);
+    this.#backlog.check(waiting);
     this.#socket.send(this.#encode(message), this.#frames, this.#onSent);
-    if (this.#socket.bufferedAmount < SEND_HIGH_WATER_BYTES) return;
+    const { bufferedAmount } = this.#socket;
+    this.#backlog.sent(waiting, bufferedAmount - waiting);
+    if (bufferedAmount < SEND_HIGH_WATER_BYTES) return;
     return this.#space.wait();
   }
 

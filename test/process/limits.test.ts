@@ -1,8 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { DEFAULT_PROCESS_LIMITS } from '../../src/process/index.js';
@@ -111,6 +114,55 @@ describe.each(KINDS)('limits of the built program over %s', (kind) => {
     expect((await poll).result).toMatchObject({ exited: true });
     expect((await first).error).toEqual(refusal(/time is up/, -32603));
   });
+
+  it('answers a client that reads while answers of more than it leave', async () => {
+    const listen = kind === 'websocket' ? ['--listen', 'ws://127.0.0.1:0'] : [];
+    const server = await builtServer([...listen, '--limit', 'backlogBytes=1000000', '--limit', 'fileBytes=500000']);
+    const body = Buffer.alloc(15 * 2 ** 20);
+    const web = createServer((_request, response) => response.end(body));
+    onTestFinished(() => {
+      web.closeAllConnections();
+      web.close();
+    });
+    await new Promise<void>((done) => web.listen(0, '127.0.0.1', done));
+    const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}/`;
+    const file = join(folderOf(0), 'large');
+    writeFileSync(file, body);
+    let send = (text: string): void => void server.child.stdin?.write(`${text}\n`);
+    let source: Readable | null = server.child.stdout;
+    const answered = new Map<number, number>();
+    const heard = (text: string): void => {
+      const { id, result } = JSON.parse(text);
+      answered.set(id, (result?.dataBase64 ?? result?.bodyBase64 ?? '').length);
+    };
+    if (kind === 'websocket') {
+      const socket = new WebSocket(server.url);
+      await new Promise((resolve) => socket.once('open', resolve));
+      socket.on('error', () => {});
+      socket.on('message', (data) => heard(String(data)));
+      send = (text) => socket.send(text);
+      source = Reflect.get(socket, '_socket') as Socket;
+      onTestFinished(() => socket.terminate());
+    } else if (source !== null) createInterface({ input: source }).on('line', heard);
+    send('{"id":0,"method":"initialize","params":{"clientName":"x","resumeSessionId":null}}');
+    send('{"method":"initialized"}');
+    await expect.poll(() => answered.size).toBe(1);
+    const begun = new Promise((resolve) => source?.once('data', resolve));
+    for (const id of [1, 2]) send(JSON.stringify({ id, method: 'fs/readFile', params: { path: uri(file) } }));
+    for (const id of [3, 4]) {
+      const params = { method: 'GET', url, headers: [], requestId: String(id) };
+      send(JSON.stringify({ id, method: 'http/request', params }));
+    }
+    await begun;
+    // Too slow for what is small to overtake anything.
+    source?.pause();
+    for (let id = 5; id < 105; id += 1) send(JSON.stringify({ id, method: 'process/list' }));
+    await pause(500);
+    source?.resume();
+    await expect.poll(() => answered.size, { timeout: 30_000 }).toBe(105);
+    expect([1, 2, 3, 4].map((id) => answered.get(id))).toEqual(Array(4).fill((body.length / 3) * 4));
+    expect(server.stderr()).not.toMatch(/wait to be sent/);
+  }, 60_000);
 
   it('ends the connection of a client that asks and never reads', async () => {
     const listen = kind === 'websocket' ? ['--listen', 'ws://127.0.0.1:0'] : [];

@@ -17,8 +17,8 @@ const request: Route = (fields, limits) => {
     streaming: fields.booleanOr('streamResponse', 'false') ? ('stream' as const) : ('whole' as const),
   };
   return async ({ handler, session }) => {
-    const { status, headers, body, begin } = await handler.http.send(session, asked);
-    return { result: { status, headers, bodyBase64: body.toString('base64') }, afterwards: begin };
+    const { status, headers, body, begin, left } = await handler.http.send(session, asked);
+    return { result: { status, headers, bodyBase64: body.toString('base64') }, afterwards: begin, left };
   };
 };
 
