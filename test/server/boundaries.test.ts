@@ -139,7 +139,7 @@ describe('Wasm modules', () => {
 
   it('stream as events, or into the answer', async () => {
     const { url, json } = await start({ wasmDir: C_MODULES });
-    const params = { count: 3, stream: { $sink: 'numbers' } };
+    const params = { count: 3, size: 4, stream: { $sink: 'numbers' } };
     const whole = await json('/wasm/guest/produce', params);
     expect(whole.body).toMatchObject({ ok: true, streams: { numbers: expect.any(Array) } });
     const { numbers } = whole.body.streams;
