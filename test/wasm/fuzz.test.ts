@@ -33,7 +33,7 @@ describe('a guest that mutates valid sessions', () => {
         ...Array.from({ length: 10 }, (_, index) => echo?.({ index, text: 'a valid message' })),
         ...Array.from({ length: 5 }, (_, index) => callHost?.({ name: 'double', params: index })),
         ...Array.from({ length: 5 }, (_, index) => callHost?.({ name: (value: unknown) => value, params: index })),
-        ...streams.map((stream) => produce?.({ stream, count: 20 })),
+        ...streams.map((stream) => produce?.({ stream, count: 20, size: 8 })),
         ...streams.map((stream) => collect(stream)),
       ];
       const outcomes = await Promise.allSettled(jobs);
