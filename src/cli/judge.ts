@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import {
   badge,
   countOf,
@@ -47,12 +48,38 @@ export async function judge(entry: SuiteEntry, words: readonly string[], flags: 
     }),
   );
   const progress = progressLine(loaded.checks.length);
-  const report = await runLoaded(loaded, { jobs, onOutcome: ({ check }) => progress.step(check.id) });
+  const interrupt = interruption();
+  const { signal } = interrupt;
+  const report = await runLoaded(loaded, { jobs, signal, onOutcome: ({ check }) => progress.step(check.id) });
   progress.clear();
+  const by = interrupt.over();
+  if (by !== undefined) {
+    const done = `${report.outcomes.length} of ${loaded.checks.length} checks`;
+    throw new CliError(`interrupted after ${done}`, 128 + constants.signals[by]);
+  }
   process.stdout.write(render(report, loaded, flags, commandLine(entry, words, flags)));
   if (flags.junit !== undefined) write(flags.junit, junitReport(report));
   if (flags.badge !== undefined) write(flags.badge, badge(report));
   return countOf(report.outcomes).failedMusts === 0 ? EXIT.ok : EXIT.failure;
+}
+
+const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Turns what ends a program from outside into the end of a run, once: whoever insists does not wait for the cleaning up. */
+function interruption(): { readonly signal: AbortSignal; over(): NodeJS.Signals | undefined } {
+  const controller = new AbortController();
+  let by: NodeJS.Signals | undefined;
+  const hear = (signal: NodeJS.Signals): void => {
+    by = signal;
+    over();
+    controller.abort();
+  };
+  const over = (): NodeJS.Signals | undefined => {
+    for (const name of INTERRUPTS) process.removeListener(name, hear);
+    return by;
+  };
+  for (const name of INTERRUPTS) process.on(name, hear);
+  return { signal: controller.signal, over };
 }
 
 function render(

@@ -46,8 +46,9 @@ export class Deadline {
     }
   }
 
-  /** Stops the clock. */
-  dispose(): void {
+  /** Ends the time now, and with it all that waits or was tied to the signal. */
+  expire(): void {
     clearTimeout(this.#timer);
+    this.#signal.abort();
   }
 }

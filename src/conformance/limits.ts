@@ -16,6 +16,21 @@ export const DEFAULT_JOBS = 2;
 /** How long a target may take to end by itself once its input is closed; then it is killed. */
 export const END_GRACE_MS = 100;
 
+/** How long a check may take to clean up with the help of its target. What is left then is ended without. */
+export const CLEAN_UP_MS = 1_000;
+
+/** How many times it is looked for processes that bear the mark of a check: those that are ended may have started others. */
+export const STRAY_LOOKS = 50;
+
+/** The pause between two such looks; the kernel needs about a millisecond to tear a process down. */
+export const STRAY_PAUSE_MS = 5;
+
+/** How many times a folder is tried to be removed in which somebody may still write. */
+export const REMOVE_TRIES = 5;
+
+/** The first pause between two such tries; each is longer than the one before. */
+export const REMOVE_PAUSE_MS = 50;
+
 /** Messages that one connection may send in one check. Beyond that a target only fills our memory. */
 export const MAX_MESSAGES = 100_000;
 

@@ -20,7 +20,7 @@ export interface RunOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Hears of each outcome as it comes. */
   readonly onOutcome?: (outcome: Outcome) => void;
-  /** Stops before the next check. */
+  /** Stops the run. Checks at hand are given up and cleaned up after, and have no outcome. */
   readonly signal?: AbortSignal;
 }
 
@@ -53,15 +53,24 @@ export async function runLoaded(loaded: LoadedSuite, options: RunOptions = {}): 
   const began = performance.now();
   const outcomes = new Map<SuiteCheck, Outcome>();
   const queue = checks.values();
+  const failed = new AbortController();
+  const signal = AbortSignal.any([failed.signal, ...(options.signal === undefined ? [] : [options.signal])]);
   const work = async (): Promise<void> => {
-    for (const check of queue) {
-      if (options.signal?.aborted) return;
-      const outcome = await runCheck(check, context);
-      outcomes.set(check, outcome);
-      options.onOutcome?.(outcome);
+    try {
+      for (const check of queue) {
+        if (signal.aborted) return;
+        const outcome = await runCheck(check, context, signal);
+        outcomes.set(check, outcome);
+        options.onOutcome?.(outcome);
+      }
+    } catch (error) {
+      // Who stopped the run knows why. What the caller's own function throws stops the others, too.
+      if (!signal.aborted) failed.abort(error);
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, options.jobs ?? DEFAULT_JOBS) }, work));
+  await suite.close?.(context);
+  failed.signal.throwIfAborted();
   return {
     suite: suite.name,
     title: suite.title,

@@ -1,5 +1,5 @@
 import type { Check, CheckFacts } from './check.js';
-import type { CheckContext } from './context.js';
+import type { CheckContext, RunContext } from './context.js';
 import type { Specification } from './specification.js';
 
 /** What the author of a suite writes. `Session` is whatever its checks talk through, opened afresh for each. */
@@ -14,6 +14,8 @@ export interface SuiteDefinition<Session> {
   readonly checks: readonly Check<Session>[];
   /** Opens a fresh session with the target. What it opens through the context ends with the check. */
   readonly open: (context: CheckContext) => Session | Promise<Session>;
+  /** Ends what the checks of a run share. */
+  readonly close?: (run: RunContext) => Promise<void>;
 }
 
 export type SuiteCheck = CheckFacts & {
@@ -27,14 +29,15 @@ export interface Suite {
   readonly groups: readonly string[];
   readonly specifications: readonly Specification[];
   readonly checks: readonly SuiteCheck[];
+  readonly close?: (run: RunContext) => Promise<void>;
 }
 
 /** Makes a suite of its checks and the way to open a session. */
 export function defineSuite<Session>(definition: SuiteDefinition<Session>): Suite {
-  const { name, title, groups, specifications, open } = definition;
+  const { name, title, groups, specifications, open, close } = definition;
   const checks = definition.checks.map((check) => ({
     ...check,
     run: async (context: CheckContext) => check.run(await open(context), context),
   }));
-  return { name, title, groups, specifications, checks };
+  return { name, title, groups, specifications, checks, ...(close === undefined ? {} : { close }) };
 }

@@ -3,15 +3,22 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { RunningTarget } from './harness.js';
 
+export interface FlawedOptions {
+  readonly token?: string;
+  readonly args?: readonly string[];
+  /** Beside `PATH` and the token. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** Starts a flawed server, which prints its address as its first line and ends with its input. */
 export async function startFlawed(
   program: URL,
   flaw: string | undefined,
-  { token, args = [] }: { readonly token?: string; readonly args?: readonly string[] } = {},
+  { token, args = [], env = {} }: FlawedOptions = {},
 ): Promise<RunningTarget> {
   const child = spawn(process.execPath, [fileURLToPath(program), '--flaw', flaw ?? 'none', ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env['PATH'] ?? '', ...(token === undefined ? {} : { EXECUTOR_API_KEY: token }) },
+    env: { PATH: process.env['PATH'] ?? '', ...env, ...(token === undefined ? {} : { EXECUTOR_API_KEY: token }) },
   });
   const exited = new Promise<void>((resolve) => child.on('close', () => resolve()));
   const url = await new Promise<string>((resolve, reject) => {

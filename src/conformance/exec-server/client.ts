@@ -23,6 +23,14 @@ export interface StartOptions {
   readonly [field: string]: unknown;
 }
 
+/** Where processes run unless told otherwise. */
+export interface ProcessPlace {
+  /** A target that confines processes may show them no other. */
+  readonly folder: string;
+  /** Beside `PATH`. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
 export const PATH = '/usr/local/bin:/usr/bin:/bin';
 const PADDED_BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -32,16 +40,15 @@ export class ExecClient {
   readonly dialect: Dialect;
   /** Everything that arrived and that was looked at, in order. */
   readonly log: JsonObject[] = [];
-  readonly #folder: string;
+  readonly #place: ProcessPlace;
   readonly #running = new Set<string>();
   #requests = 0;
   #writes = 0;
 
-  /** Processes run in the folder unless told otherwise: a target that confines them may show them no other. */
-  constructor(peer: Peer<JsonObject>, dialect: Dialect, folder: string) {
+  constructor(peer: Peer<JsonObject>, dialect: Dialect, place: ProcessPlace) {
     this.peer = peer;
     this.dialect = dialect;
-    this.#folder = folder;
+    this.#place = place;
   }
 
   /** Does the handshake. Gives the result of `initialize`. */
@@ -108,12 +115,12 @@ export class ExecClient {
   }
 
   startParams(processId: string, script: string, options: StartOptions = {}): JsonObject {
-    const { cwd = this.#folder, ...more } = options;
+    const { cwd = this.#place.folder, ...more } = options;
     const base = {
       processId,
       argv: ['/bin/sh', '-c', script],
       cwd: this.path(cwd),
-      env: { PATH },
+      env: { PATH, ...this.#place.env },
       tty: false,
       arg0: null,
     };

@@ -4,7 +4,7 @@ import { expectEqual, expectThat } from '../expect.js';
 import { isObject, type JsonObject } from '../target/codec.js';
 import { bytesOf, type ExecClient } from './client.js';
 import { type ExecSession, inLater } from './session.js';
-import { quote, sharedFile } from './shell.js';
+import { quote } from './shell.js';
 
 const group = 'Files';
 const level = 'RECOMMENDED';
@@ -50,15 +50,16 @@ class Files {
 /** Gives a check a folder of its own, unless the target has no file access. */
 function inFolder(work: Work): (session: ExecSession) => Promise<void> {
   return inLater(async (client, session) => {
-    const answer = await client.call('fs/getMetadata', { path: client.path(session.folder) });
-    const { error } = answer;
+    const files = new Files(client, session.ownFolder());
+    const { error } = await client.call('fs/getMetadata', { path: files.path() });
     const off = isObject(error) && (error['code'] === -32601 || error['code'] === -32600);
     if (off) throw new NotApplicable(`the target gives no access to files: ${error['message']}`);
-    const files = new Files(client, sharedFile(session));
-    await files.call('createDirectory', { path: files.path(), recursive: true });
-    session.context.defer(async () => {
-      await client.call('fs/remove', { path: files.path(), recursive: true, force: true });
-    });
+    if (error !== undefined) {
+      session.context.defer(async () => {
+        await client.call('fs/remove', { path: files.path(), recursive: true, force: true });
+      });
+      await files.call('createDirectory', { path: files.path(), recursive: true });
+    }
     await work(files);
   });
 }

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../target/codec.js';
 import { PATH } from './client.js';
 import { AFTERWARDS_MS } from './limits.js';
 import { type ExecSession, inLater } from './session.js';
-import { FOREVER } from './shell.js';
+import { AWAKE, FOREVER } from './shell.js';
 
 const group = 'Later dialect';
 const level = 'RECOMMENDED';
@@ -169,7 +169,7 @@ export const LATER_CHECKS: readonly Check<ExecSession>[] = [
     group,
     cites,
     run: inLater(async (client) => {
-      await client.start('p', `trap 'exit 12' INT; echo up; while :; do sleep 0.05; done`);
+      await client.start('p', `trap 'exit 12' INT; echo up; ${AWAKE}`);
       await client.shows('p', 'up');
       for (const processId of ['p', 'nobody']) {
         expectEqual(await client.result('process/signal', { processId, signal: 'interrupt' }), {}, 'the result');

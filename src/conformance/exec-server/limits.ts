@@ -7,6 +7,9 @@ export const SHORT_WAIT_MS = 100;
 /** How long a shell sleeps when it is to run until it is ended. It ends by itself at last, so that nothing is left for ever. */
 export const FOREVER_S = 60;
 
+/** The same for a shell that is to stay awake for signals: as long, in steps. */
+export const AWAKE_STEPS = 1_200;
+
 /** Time between two signs of life of a process that is watched. */
 export const BEAT_S = 0.05;
 

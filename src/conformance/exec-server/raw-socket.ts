@@ -40,6 +40,8 @@ export async function upgradeStatus(context: CheckContext, origin: string): Prom
   transcript.add('suite', `GET ${url} with Origin: ${origin}`);
   const asked = new Promise<number>((resolve, reject) => {
     const sent = send(url.replace(/^ws/, 'http'), { headers, signal: deadline.signal, agent: false });
+    // What was asked for may be answered without end.
+    context.defer(() => void sent.destroy());
     sent.once('upgrade', (response, socket) => {
       socket.destroy();
       resolve(response.statusCode ?? 0);
@@ -48,7 +50,7 @@ export async function upgradeStatus(context: CheckContext, origin: string): Prom
       response.resume();
       resolve(response.statusCode ?? 0);
     });
-    sent.once('error', reject);
+    sent.on('error', reject);
     sent.end();
   });
   const expected = 'an answer to the upgrade';

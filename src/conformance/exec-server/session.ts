@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto';
+import { chmodSync, mkdirSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
 import { CheckFailed, NotApplicable } from '../check.js';
 import type { CheckContext } from '../context.js';
 import { JSON_CODEC } from '../target/codec.js';
 import { connect } from '../target/connect.js';
+import { isOnThisMachine } from '../target/target.js';
 import { type Dialect, ExecClient } from './client.js';
 import { DEFAULT_FOLDER } from './limits.js';
 
@@ -28,6 +32,24 @@ export class ExecSession {
     return this.#context.settings.get('folder') ?? DEFAULT_FOLDER;
   }
 
+  /**
+   * Names a folder of the check's own in it, which goes with the check. It is there already where that is a folder of this machine
+   * that the suite can make things in. Anywhere else only the target can make it, and remove it.
+   */
+  ownFolder(): string {
+    const path = `${this.folder}/sallyport-conformance-${randomUUID()}`;
+    if (!isOnThisMachine(this.#context.target) || !isAbsolute(path)) return path;
+    this.#context.removes(path);
+    try {
+      mkdirSync(path);
+      // As open as a folder for all usually is: at an address there may be another user.
+      chmodSync(path, 0o1777);
+    } catch {
+      // A folder of the target's alone.
+    }
+    return path;
+  }
+
   /** A `waitMs` that no check lives to see: an answer that comes at all came early. */
   get longWaitMs(): number {
     return 2 * this.#context.deadline.limitMs;
@@ -39,9 +61,16 @@ export class ExecSession {
 
   /** Connects, and sends nothing yet. */
   async connect(dialect: Dialect): Promise<ExecClient> {
-    const client = new ExecClient(await connect(this.#context, JSON_CODEC), dialect, this.folder);
+    const peer = await connect(this.#context, JSON_CODEC);
+    const client = new ExecClient(peer, dialect, { folder: this.folder, env: this.#mark });
     if (this.carrier === 'websocket') this.#context.defer(() => client.endAll());
     return client;
+  }
+
+  /** What the processes of the check have in their environment, so that the suite finds them where it can. */
+  get #mark(): Readonly<Record<string, string>> {
+    const { target, strays } = this.#context;
+    return isOnThisMachine(target) ? strays.variable : {};
   }
 
   /** Connects and does the handshake. */

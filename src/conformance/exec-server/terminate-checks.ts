@@ -2,7 +2,7 @@ import type { Check } from '../check.js';
 import { expectEqual } from '../expect.js';
 import { textOf } from './client.js';
 import { type ExecSession, inEach, inFirst, needs } from './session.js';
-import { beats, FOREVER, falls, heartbeat, sharedFile } from './shell.js';
+import { AWAKE, beats, FOREVER, falls, heartbeat, sharedFile } from './shell.js';
 
 /** How processes are ended, by a request or with their connection. */
 export const TERMINATE_CHECKS: readonly Check<ExecSession>[] = [
@@ -31,7 +31,7 @@ export const TERMINATE_CHECKS: readonly Check<ExecSession>[] = [
     run: inEach(async (client) => {
       for (const tty of [false, true]) {
         const id = tty ? 'terminal' : 'pipes';
-        await client.start(id, `trap '' TERM HUP INT; echo up; while :; do sleep 0.2; done`, { tty });
+        await client.start(id, `trap '' TERM HUP INT; echo up; ${AWAKE}`, { tty });
         await client.shows(id, 'up');
         await client.terminate(id);
         await client.exited(id);
@@ -69,7 +69,7 @@ export const TERMINATE_CHECKS: readonly Check<ExecSession>[] = [
     group: 'Terminate',
     cites: ['exec-server.terminate.ends'],
     run: inEach(async (client, session) => {
-      const file = sharedFile(session);
+      const file = await sharedFile(client, session);
       await client.start('p', `(${heartbeat(file)}) & wait`);
       await beats(client, file);
       await client.terminate('p');
@@ -99,7 +99,7 @@ export const TERMINATE_CHECKS: readonly Check<ExecSession>[] = [
     group: 'End',
     cites: ['exec-server.lifecycle.close-terminates'],
     run: inFirst(async (client, session) => {
-      const file = sharedFile(session);
+      const file = await sharedFile(client, session);
       await client.start('p', heartbeat(file));
       await beats(client, file);
       client.peer.end();

@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { basename, dirname, isAbsolute } from 'node:path';
 import { type Check, NotApplicable } from '../check.js';
 import { expectEqual, expectThat } from '../expect.js';
 import { isObject, type JsonObject } from '../target/codec.js';
 import type { HttpAnswer } from '../target/http.js';
+import { isOnThisMachine } from '../target/target.js';
 import { type ExecutorSession, expectFailure } from './session.js';
 
 const group = 'Standard';
@@ -14,6 +15,21 @@ const SHORT = { timeoutMs: 1_500 };
 
 /** How much longer than the check a tool runs. It ends by itself then: an executor that goes on with it has no place for others. */
 const LONGER_MS = 2_000;
+
+/**
+ * The mark of the check in two halves, so that the arguments of whatever is handed the params do not look like those of a process
+ * that bears it.
+ */
+function markOf({ context }: ExecutorSession): readonly [string, string] {
+  const [first = '', ...rest] = context.strays.mark.split('-');
+  return [first, rest.join('-')];
+}
+
+/** Has what a tool wrote be removed with the check where it is on this machine. The target may say any path: only the mark counts. */
+function removeHere({ context }: ExecutorSession, file: unknown, mark: string): void {
+  if (!isOnThisMachine(context.target) || typeof file !== 'string' || !isAbsolute(file)) return;
+  if (basename(dirname(file)) === mark) context.removes(dirname(file));
+}
 
 /** Runs a tool that does not end in time. Does not apply when the executor's own limit is longer than the check may take. */
 async function timedOut(session: ExecutorSession, name: string, given: JsonObject = {}): Promise<HttpAnswer> {
@@ -74,8 +90,7 @@ export const TIMEOUT_CHECKS: readonly Check<ExecutorSession>[] = [
     cites: ['tpmjs.timeouts.cleanup'],
     async run(session) {
       await session.requireIsolation();
-      // In two halves, so that the arguments of whatever is handed the params do not look like those of the process.
-      const mark = ['conformance', randomUUID()];
+      const mark = markOf(session);
       await timedOut(session, 'startsMarked', { mark });
       expectEqual(await session.output('findsMarked', { params: { mark } }), false, 'whether its process is there');
     },
@@ -104,8 +119,12 @@ export const ISOLATION_CHECKS: readonly Check<ExecutorSession>[] = [
     cites: ['tpmjs.lifecycle.cleanup', 'tpmjs.lifecycle.isolate'],
     async run(session) {
       await session.requireIsolation();
-      const file = await session.output('writesFile');
-      expectEqual(await session.output('readsFile', { params: { file } }), false, `whether ${file} is there`);
+      const mark = markOf(session);
+      const file = await session.output('writesFile', { params: { mark } });
+      removeHere(session, file, mark.join('-'));
+      const there = await session.output('readsFile', { params: { file } });
+      if (there !== false) await session.tool('removesFile', { params: { mark, file } });
+      expectEqual(there, false, `whether ${file} is there`);
     },
   },
   {
@@ -116,7 +135,9 @@ export const ISOLATION_CHECKS: readonly Check<ExecutorSession>[] = [
     cites: ['tpmjs.lifecycle.cleanup'],
     async run(session) {
       await session.requireIsolation();
-      const pid = await session.output('startsProcess');
+      const { remainingMs } = session.context.deadline;
+      const params = { mark: markOf(session), ms: Math.round(remainingMs) + LONGER_MS };
+      const pid = await session.output('startsProcess', { params });
       expectEqual(await session.output('findsProcess', { params: { pid } }), false, `whether process ${pid} is there`);
     },
   },

@@ -1,5 +1,5 @@
 import { CheckFailed, NotApplicable } from '../check.js';
-import type { CheckContext } from '../context.js';
+import type { CheckContext, RunContext } from '../context.js';
 import { expectThat } from '../expect.js';
 import { isObject, type JsonObject } from '../target/codec.js';
 import { callHttp, type HttpAnswer, type HttpCall } from '../target/http.js';
@@ -123,6 +123,12 @@ export function expectRefusal(answer: HttpAnswer, status: number): StructuredErr
 export function objectOf(value: unknown, what: string): JsonObject {
   if (isObject(value)) return value;
   throw new CheckFailed({ expected: `${what} to be a JSON object`, cameBack: JSON.stringify(value) ?? 'nothing' });
+}
+
+/** Frees the port of the suite's registry. */
+export async function closeRegistry({ settings }: RunContext): Promise<void> {
+  const port = settings.get('registry-port');
+  if (port !== undefined) await Registry.close(Number(port));
 }
 
 /** Connects to an executor, with the suite's registry where the target may use it. */

@@ -8,7 +8,7 @@ import { HEALTH_CHECKS } from './health-checks.js';
 import { ISOLATION_CHECKS, TIMEOUT_CHECKS } from './lifecycle-checks.js';
 import { REQUEST_CHECKS } from './request-checks.js';
 import { RESOLUTION_CHECKS } from './resolution-checks.js';
-import { type ExecutorSession, openExecutor } from './session.js';
+import { closeRegistry, type ExecutorSession, openExecutor } from './session.js';
 import { STANDARD_CHECKS } from './standard-checks.js';
 
 /** The time that the text gives a whole request at least: a package may have to be fetched from the other end of the world. */
@@ -36,4 +36,5 @@ export const EXECUTOR_SUITE: Suite = defineSuite({
     ...EXTENDED_CHECKS.map(installing),
   ],
   open: openExecutor,
+  close: closeRegistry,
 });

@@ -14,7 +14,7 @@ export async function openCommand(
   const { transcript, spawner } = context;
   const child = await spawner.spawn({
     argv: target.argv,
-    env: target.env ?? ownEnvironment(),
+    env: { ...(target.env ?? ownEnvironment()), ...context.strays.variable },
     cwd: resolve(target.cwd ?? '.'),
     stdio: { kind: 'pipes', stdin: 'pipe' },
     level: 'process',

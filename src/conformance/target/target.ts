@@ -5,7 +5,7 @@ export type Target =
       readonly argv: readonly string[];
       /** The current folder unless given. */
       readonly cwd?: string;
-      /** All of its environment; our own unless given. */
+      /** All of its environment, but for the mark by which the suite finds its processes; our own unless given. */
       readonly env?: Readonly<Record<string, string>>;
     }
   | {
@@ -28,6 +28,14 @@ export function kindOf(target: Target): TargetKind | undefined {
   const { protocol } = new URL(target.url);
   if (protocol === 'ws:' || protocol === 'wss:') return 'websocket';
   return protocol === 'http:' || protocol === 'https:' ? 'http' : undefined;
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+/** Whether the processes and files of a target are most likely those of this machine. It may be confined all the same. */
+export function isOnThisMachine(target: Target): boolean {
+  if (target.kind === 'command') return true;
+  return URL.canParse(target.url) && LOOPBACK.test(new URL(target.url).hostname);
 }
 
 /** Names a target in one line. */

@@ -109,6 +109,7 @@ export const FIRST_FLAWS = {
   'terminate-only-asks': { toServer: terminates((pid) => process.kill(-pid, 'SIGTERM')) },
   'terminate-forgets-children': { toServer: terminates((pid) => process.kill(pid, 'SIGKILL')) },
   'processes-outlive-the-connection': { onLeave: () => 'stay' },
+  'nothing-is-ended': { toServer: terminates(() => {}), onLeave: () => 'stay' },
   'codes-of-its-own': {
     toClient: error('*', (message) => ({ ...message, error: { ...message.error, code: -32000 } })),
   },

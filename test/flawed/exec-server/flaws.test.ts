@@ -91,6 +91,13 @@ describeFlaws({
     { name: 'terminate-forgets-children', caughtBy: ['exec-server.terminate.all-of-it'] },
     { name: 'processes-outlive-the-connection', caughtBy: ['exec-server.end.disconnect'] },
     {
+      name: 'nothing-is-ended',
+      caughtBy: ['running', 'stubborn', 'all-of-it', 'keeps-output']
+        .map((name) => `exec-server.terminate.${name}`)
+        .concat('exec-server.end.disconnect'),
+      also: { 'exec-server.wire.example': 'it ends the process of the text' },
+    },
+    {
       name: 'codes-of-its-own',
       caughtBy: ['exec-server.errors.codes', 'exec-server.errors.malformed-params', 'exec-server.errors.which-code'],
     },
@@ -123,6 +130,7 @@ describeFlaws({
     },
     { name: 'policies-are-ignored', caughtBy: ['exec-server.later.env-policy'] },
     { name: 'missing-files-are-internal-errors', caughtBy: ['exec-server.files.not-found'] },
+    { name: 'nothing-is-removed', caughtBy: ['exec-server.files.copy-remove'] },
     { name: 'walks-are-never-cut', caughtBy: ['exec-server.files.walk'] },
     { name: 'pieces-count-from-0', caughtBy: ['exec-server.http.stream'] },
   ],

@@ -48,6 +48,13 @@ export const LATER_FLAWS = {
       message.error.code === -32004 ? { ...message, error: { ...message.error, code: -32603 } } : undefined,
     ),
   },
+  'nothing-is-removed': {
+    toServer: (message, { say }) => {
+      if (message.method !== 'fs/remove') return undefined;
+      say({ id: message.id, result: {} });
+      return [];
+    },
+  },
   'walks-are-never-cut': { toClient: result('fs/walk', (walk) => ({ ...walk, truncated: false })) },
   'pieces-count-from-0': {
     toClient: note('http/request/bodyDelta', (message) => ({

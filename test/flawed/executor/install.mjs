@@ -7,8 +7,8 @@ import semver from 'semver';
 import { extract } from 'tar';
 import { Failure } from './failure.mjs';
 
-/** Where packages are kept; gone with the program. */
-const root = mkdtempSync(join(tmpdir(), 'flawed-executor-'));
+/** Where packages are kept, and what tools write; gone with the program. */
+export const root = mkdtempSync(join(tmpdir(), 'flawed-executor-'));
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 
 /** Fetches a package from the registry, and gives the folder that it is in. */

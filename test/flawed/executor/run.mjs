@@ -1,23 +1,23 @@
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Failure } from './failure.mjs';
+import { root } from './install.mjs';
 
 const CHILD = fileURLToPath(new URL('./tool-child.mjs', import.meta.url));
 const kept = {};
 
-/** Groups that may have somebody in them. Whatever its flaws are, this program leaves nobody behind. */
+/** Groups that may have somebody in them. Whatever its flaws are, this program leaves nobody behind, and no file. */
 const groups = new Set();
-process.on('exit', () => {
+process.prependListener('exit', () => {
   for (const group of groups) end(group, 'group');
 });
 
 /** Runs a tool in a process, with a temporary folder of its own, and ends everything that it started. */
 export async function run({ folder, name, params, env, timeoutMs, flaw }) {
   const is = (other) => flaw.split(',').includes(other);
-  const temporary = mkdtempSync(join(tmpdir(), 'flawed-tool-'));
+  const temporary = mkdtempSync(join(root, 'tool-'));
   if (is('keeps-env')) Object.assign(kept, env);
   const given = is('no-env') ? {} : { ...kept, ...env };
   const inherited = is('own-environment') ? process.env : {};

@@ -30,9 +30,9 @@ export const MISSING = `${SCOPE}/is-not-there`;
 
 const TOOLS_SOURCE = `
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 export const echo = { description: 'Gives back what it is given', execute: async (params) => params };
 export const plain = { execute: (params) => ({ got: params ?? null }) };
@@ -47,9 +47,10 @@ export const leaves = { execute: async () => { process.exit(0); } };
 export const sleeps = { execute: ({ ms }) => new Promise((resolve) => setTimeout(resolve, ms)) };
 export const busy = { execute({ ms }) { const end = Date.now() + ms; while (Date.now() < end); } };
 export const counts = { execute: async () => { globalThis.conformanceCalls = (globalThis.conformanceCalls ?? 0) + 1; return globalThis.conformanceCalls; } };
-export const writesFile = { execute: async () => { const file = join(mkdtempSync(join(tmpdir(), 'conformance-')), 'left'); writeFileSync(file, 'x'); return file; } };
+export const writesFile = { execute: async ({ mark }) => { const file = join(tmpdir(), mark.join('-'), 'left'); mkdirSync(dirname(file)); writeFileSync(file, 'x'); return file; } };
+export const removesFile = { execute: async ({ mark, file }) => { if (basename(dirname(file)) === mark.join('-')) rmSync(dirname(file), { recursive: true, force: true }); } };
 export const readsFile = { execute: async ({ file }) => existsSync(file) };
-export const startsProcess = { execute: async () => { const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' }); child.unref(); return child.pid; } };
+export const startsProcess = { execute: async ({ mark, ms }) => { const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, Number(process.argv[1]))', String(ms), mark.join('-')], { stdio: 'ignore' }); child.unref(); return child.pid; } };
 const runs = (pid) => {
   try {
     process.kill(pid, 0);

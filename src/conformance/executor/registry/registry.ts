@@ -58,11 +58,22 @@ export class Registry {
   release(): void {
     this.#users -= 1;
     if (this.#users > 0) return;
-    this.#lingering = setTimeout(() => {
-      Registry.#open.delete(this.#port);
+    this.#lingering = setTimeout(() => void this.#close(), LINGER_MS).unref();
+  }
+
+  /** Ends the registry at a port without waiting, unless there are checks that need it. */
+  static async close(port: number): Promise<void> {
+    const registry = await Registry.#open.get(port);
+    if (registry !== undefined && registry.#users === 0) await registry.#close();
+  }
+
+  #close(): Promise<void> {
+    clearTimeout(this.#lingering);
+    Registry.#open.delete(this.#port);
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
       this.#server.closeAllConnections();
-      this.#server.close();
-    }, LINGER_MS).unref();
+    });
   }
 
   /** How often the contents of a package were fetched. */
