@@ -19,10 +19,5 @@ export async function judged(suite: string, target: Target, options: RunOptions 
   const { outcomes } = await runSuite(suite, target, { limitMs: LIMIT_MS, ...options });
   expect(countOf(outcomes).passed).toBeGreaterThan(0);
   const skipped = outcomes.filter(({ verdict }) => verdict.status === 'skipped').map(({ check }) => check.id);
-  const ids = failed(outcomes).map(([id]) => id);
-  if (ids.length === 0) return { failures: [], skipped };
-  // A runner cuts off by the clock what does not unwind in time, which is right, and on a crowded machine not a mistake
-  // either. A mistake happens again.
-  const again = await runSuite(suite, target, { limitMs: LIMIT_MS, ...options, only: ids, jobs: 1 });
-  return { failures: failed(again.outcomes), skipped };
+  return { failures: failed(outcomes), skipped };
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Check } from '../check.js';
 import type { CheckContext } from '../context.js';
 import { expectEqual, expectThat } from '../expect.js';
@@ -8,6 +9,22 @@ const group = 'Cancellation';
 /** A limit twice as long as that of the check: a run that ends within the check did not end by its own timeout. */
 function long({ deadline }: CheckContext): Execution {
   return { options: { timeoutMs: 2 * deadline.limitMs } };
+}
+
+/**
+ * How many times a program may try to unwind. A runner may cut off by a short clock what does not, and on a crowded machine that
+ * is no mistake of its: whoever rejects the calls that wait gets there once.
+ */
+const UNWIND_TRIES = 10;
+
+const UNWOUND = ['unwound'];
+
+/** Cancels a program that waits for a call and says when it is rejected. Gives its logs. */
+async function logsOfUnwinding(session: RunnerSession, context: CheckContext): Promise<unknown> {
+  const id = session.execute("try { await tools.echo(1) } catch { console.log('unwound') }", long(context));
+  await session.call();
+  session.cancel(id);
+  return (await session.done(id))['logs'];
 }
 
 /** What a runner does when its host asks it to stop. */
@@ -70,12 +87,13 @@ export const CANCEL_CHECKS: readonly Check<RunnerSession>[] = [
     group,
     cites: ['execbox-runner.cancel.rejects'],
     async run(session, context) {
-      const code = "try { await tools.echo(1) } catch { console.log('unwound') }";
-      const id = session.execute(code, long(context));
-      await session.call();
-      session.cancel(id);
-      const done = await session.done(id);
-      expectEqual(done['logs'], ['unwound'], 'the logs');
+      const { deadline } = context;
+      let logs = await logsOfUnwinding(session, context);
+      for (let more = 1; more < UNWIND_TRIES && deadline.remainingMs > deadline.limitMs / 2; more += 1) {
+        if (isDeepStrictEqual(logs, UNWOUND)) return;
+        logs = await logsOfUnwinding(await session.again(), context);
+      }
+      expectEqual(logs, UNWOUND, 'the logs');
     },
   },
   {

@@ -69,6 +69,7 @@ export const RUNNER_FLAWS: readonly Flaw[] = [
     name: 'ignores-cancel-in-calls',
     caughtBy: ['runner.cancel.while-waiting'],
     also: {
+      'runner.cancel.at-once': 'a cancel that is read late finds the run waiting for a tool, too',
       'runner.cancel.timeout-shaped': 'the cancelled run waits for a tool and never ends',
       'runner.cancel.pending-rejects': 'the cancelled run waits for a tool and never ends',
       'runner.cancel.latched': 'the cancelled run waits for a tool and never ends',
