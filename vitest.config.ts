@@ -32,8 +32,8 @@ export default defineConfig({
     hookTimeout: 180_000,
     // What is polled for is an event without a listener; how soon it comes is the machine's business.
     expect: { poll: { timeout: 60_000 } },
-    // Two cores, and many tests wait for processes of their own: one file more than cores uses the pauses, and more only get in each other's way.
-    maxWorkers: 3,
+    // For two cores: many tests wait for processes of their own, or for time to pass.
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
   },
 });

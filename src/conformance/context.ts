@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { sharedGuardian } from '../sandbox/guardian.js';
-import { createSpawner, type Spawner } from '../sandbox/index.js';
+import { createSpawner, type Spawner, sharedGuardian } from '../sandbox/index.js';
 import { Deadline } from './deadline.js';
 import { CLEAN_UP_MS, REMOVE_PAUSE_MS, REMOVE_TRIES } from './limits.js';
 import { Strays } from './strays.js';

@@ -137,3 +137,17 @@ export function sharedGuardian(): Guardian {
   shared ??= new Guardian();
   return shared;
 }
+
+/** Has the guardian end a child of this process that no spawner started, and that would end by itself where there is none. */
+export function guard(child: ChildProcess): void {
+  const { pid } = child;
+  if (pid === undefined) return;
+  const guardian = sharedGuardian();
+  try {
+    guardian.ensure();
+  } catch {
+    // The next spawn says so.
+  }
+  guardian.started(pid);
+  child.once('exit', () => guardian.forget(pid));
+}

@@ -16,6 +16,7 @@ export {
 export type { Passage, ProxyDecision } from './container/proxy/gate.js';
 export { type NetworkGate, networkGate } from './container/proxy/network-gate.js';
 export { type ShownByRooms, shownByRooms } from './container/shown.js';
+export { guard, sharedGuardian } from './guardian.js';
 export type { InputStream } from './input.js';
 export { type IsolationChoice, type ResolvedIsolation, resolveIsolation } from './isolation.js';
 export type { ExtraPipe } from './launch.js';

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { guard } from '../../sandbox/index.js';
 import type {
   BundleAnswer,
   BundleJob,
@@ -184,6 +185,8 @@ function startChild(): ChildProcess | undefined {
   let child: ChildProcess;
   try {
     child = fork(ENTRY, [], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], execArgv: [] });
+    // It ends by itself, too, but a moment later: what it writes until then would be left when the guardian cleans up.
+    guard(child);
   } catch {
     return undefined;
   }
