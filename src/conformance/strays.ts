@@ -12,11 +12,12 @@ const VARIABLE = 'SALLYPORT_CONFORMANCE';
  */
 export class Strays {
   readonly #mark = `conformance-${randomUUID()}`;
-  #used = false;
+  /** Who was there before anybody could bear the mark. */
+  #before: ReadonlySet<number> | undefined;
 
   /** A word that no other check has. Whoever bears it is ended with the check, where the target is on this machine. */
   get mark(): string {
-    this.#used = true;
+    this.#before ??= new Set(pids());
     return this.#mark;
   }
 
@@ -27,9 +28,10 @@ export class Strays {
 
   /** Ends everybody who bears the mark, and looks again for who was started meanwhile. */
   async end(): Promise<void> {
-    if (!this.#used) return;
+    const before = this.#before;
+    if (before === undefined) return;
     for (let look = 0; look < STRAY_LOOKS; look += 1) {
-      const found = bearersOf(this.#mark);
+      const found = pids().filter((pid) => !before.has(pid) && bears(pid, this.#mark));
       if (found.length === 0) return;
       for (const pid of found) kill(pid);
       await pause(STRAY_PAUSE_MS);
@@ -37,8 +39,8 @@ export class Strays {
   }
 }
 
-function bearersOf(mark: string): number[] {
-  return pids().filter((pid) => ['environ', 'cmdline'].some((file) => textOf(`/proc/${pid}/${file}`).includes(mark)));
+function bears(pid: number, mark: string): boolean {
+  return ['environ', 'cmdline'].some((file) => textOf(`/proc/${pid}/${file}`).includes(mark));
 }
 
 function pids(): number[] {

@@ -83,11 +83,13 @@ describe('a connection', () => {
         });
       });
       for (const id of [1, 2]) near.send({ id, method: 'fs/readFile', params: { path: uri(join(folder, 'file')) } });
-      await until(() => answered(1));
+      // Which of them comes first is up to the file system.
+      const ids = (): number[] => [1, 2].filter(answered);
+      await until(() => ids().length > 0);
       await new Promise((resolve) => setTimeout(resolve, 50));
-      expect(answered(2)).toBe(false);
+      expect(ids()).toHaveLength(1);
       leave();
-      await until(() => answered(2));
+      await until(() => ids().length === 2);
     }
   });
 });

@@ -14,6 +14,7 @@ const TRIES_ALL = 'it tries every refusal of the text, this one included';
 describeFlaws({
   ...COMMON,
   start: startListening,
+  together: true,
   settings: { dialect: 'first' },
   flaws: [
     {
@@ -107,6 +108,7 @@ describeFlaws({
 describeFlaws({
   ...COMMON,
   start: startListening,
+  together: true,
   settings: { dialect: 'later' },
   flaws: [
     { name: 'plain-paths-are-taken', caughtBy: ['exec-server.later.file-uris'] },

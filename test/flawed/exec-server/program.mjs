@@ -1,5 +1,5 @@
 // An exec-server with switches: without one it is Sallyport's, with `--flaw NAME` something between it and its client
-// makes one mistake. It listens on WebSocket, prints its address and ends with its input, or with `--stdio` it serves its
+// makes one mistake, or several with names that commas part. It listens on WebSocket, prints its address and ends with its input, or with `--stdio` it serves its
 // standard input and output.
 import { createExecServer } from '../../../dist/process/index.js';
 import { listenWebSocket, memoryPair, ndjsonTransport, webSocketTransport } from '../../../dist/wire/index.js';
@@ -7,9 +7,12 @@ import { CARRIER_FLAWS } from './carrier-flaws.mjs';
 import { FIRST_FLAWS } from './first-flaws.mjs';
 import { LATER_FLAWS } from './later-flaws.mjs';
 
-const name = process.argv.at(process.argv.indexOf('--flaw') + 1);
-const flaw = { ...FIRST_FLAWS, ...LATER_FLAWS, ...CARRIER_FLAWS }[name] ?? {};
-if (name !== 'none' && Object.keys(flaw).length === 0) throw new Error(`no flaw ${name}`);
+const FLAWS = { none: {}, ...FIRST_FLAWS, ...LATER_FLAWS, ...CARRIER_FLAWS };
+const names = process.argv.at(process.argv.indexOf('--flaw') + 1).split(',');
+const flaws = names.map((name) => {
+  if (FLAWS[name] === undefined) throw new Error(`no flaw ${name}`);
+  return FLAWS[name];
+});
 
 const server = createExecServer();
 const connections = new Set();
@@ -44,8 +47,9 @@ function serve(outer) {
   };
   connections.add(connection);
   const pass = (direction, message, on) => {
-    const changed = flaw[direction]?.(message, connection);
-    for (const one of changed === undefined ? [message] : [changed].flat()) on(one);
+    let messages = [message];
+    for (const flaw of flaws) messages = messages.flatMap((one) => flaw[direction]?.(one, connection) ?? one);
+    for (const one of messages) on(one);
   };
   outer.onMessage((message) => {
     if (message.method !== undefined && message.id !== undefined) requests.set(message.id, message);
@@ -58,20 +62,22 @@ function serve(outer) {
   });
   outer.onClose(async () => {
     connections.delete(connection);
-    if ((await flaw.onLeave?.(connection)) !== 'stay') near.close();
+    const answers = await Promise.all(flaws.map((flaw) => flaw.onLeave?.(connection)));
+    if (!answers.includes('stay')) near.close();
   });
   near.onClose(({ message }) => outer.close(message));
   return outer;
 }
 
 if (process.argv.includes('--stdio')) {
-  const readable = flaw.onInput?.(process.stdin) ?? process.stdin;
+  const readable = flaws.reduce((input, flaw) => flaw.onInput?.(input) ?? input, process.stdin);
   const outer = serve(ndjsonTransport({ ...server.transportOptions, readable, writable: process.stdout }));
-  outer.onClose(() => leave(flaw.atEnd));
+  outer.onClose(() => leave(flaws.find(({ atEnd }) => atEnd)?.atEnd));
 } else {
-  const address = { host: '127.0.0.1', port: 0, allowedOrigins: flaw.allowedOrigins ?? [] };
+  const allowedOrigins = flaws.flatMap((flaw) => flaw.allowedOrigins ?? []);
+  const address = { host: '127.0.0.1', port: 0, allowedOrigins };
   const listener = await listenWebSocket(address, (socket) => {
-    flaw.onSocket?.(socket);
+    for (const flaw of flaws) flaw.onSocket?.(socket);
     serve(webSocketTransport(socket, server.transportOptions));
   });
   console.log(listener.url);
