@@ -7,5 +7,6 @@ describeFlaws({
   start: (flaw) => startFlawed(new URL('./program.mjs', import.meta.url), flaw),
   flaws: HOST_FLAWS,
   jobs: 8,
+  together: true,
   limitMs: 6_000,
 });

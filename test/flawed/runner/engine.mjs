@@ -15,11 +15,11 @@ function parse(code) {
 }
 
 /** Starts an engine: `send` takes messages for the guest, `end` ends it. */
-export function startEngine(code, flaw, onMessage, onError) {
-  if (code.includes('for (;;)')) return startWorker(flaw, onMessage, onError);
+export function startEngine(code, flaws, onMessage, onError) {
+  if (code.includes('for (;;)')) return startWorker(flaws, onMessage, onError);
   let ended = false;
   const post = (text) => setImmediate(() => ended || onMessage(JSON.parse(text)));
-  const receive = SCRIPT.runInContext(createContext())({ post, parse, flaw });
+  const receive = SCRIPT.runInContext(createContext())({ post, parse, flaws });
   return {
     send: (message) => receive(JSON.stringify(message)),
     end: () => {
@@ -28,9 +28,9 @@ export function startEngine(code, flaw, onMessage, onError) {
   };
 }
 
-function startWorker(flaw, onMessage, onError) {
+function startWorker(flaws, onMessage, onError) {
   const resourceLimits = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 };
-  const worker = new Worker(new URL(import.meta.url), { workerData: flaw, resourceLimits });
+  const worker = new Worker(new URL(import.meta.url), { workerData: flaws, resourceLimits });
   worker.on('message', (text) => onMessage(JSON.parse(text)));
   worker.on('error', onError);
   return {
@@ -45,5 +45,5 @@ function startWorker(flaw, onMessage, onError) {
 
 if (!isMainThread) {
   const post = (text) => parentPort.postMessage(text);
-  parentPort.on('message', SCRIPT.runInThisContext()({ post, parse, flaw: workerData }));
+  parentPort.on('message', SCRIPT.runInThisContext()({ post, parse, flaws: workerData }));
 }

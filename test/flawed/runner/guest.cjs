@@ -1,7 +1,7 @@
 // Evaluates one program for the flawed runner, in a context or worker of its own. It speaks JSON texts with the runner, so
 // that no object of one realm meets another. The value of this script is a function.
-({ post, parse, flaw }) => {
-  const has = (name) => flaw === name;
+({ post, parse, flaws }) => {
+  const has = (name) => flaws.includes(name);
   const say = (message) => post(JSON.stringify(message));
   const AsyncFunction = (async () => {}).constructor;
 

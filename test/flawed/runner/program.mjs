@@ -3,8 +3,8 @@
 import { WebSocketServer } from 'ws';
 import { startEngine } from './engine.mjs';
 
-const flaw = process.argv[process.argv.indexOf('--flaw') + 1];
-const has = (name) => flaw === name;
+const flaws = process.argv[process.argv.indexOf('--flaw') + 1].split(',');
+const has = (name) => flaws.includes(name);
 const UNWIND_MS = 100;
 const CANCELLED = has('cancel-is-runtime-error') ? 'runtime_error' : 'timeout';
 
@@ -61,7 +61,7 @@ function serve(socket) {
       if (has('waits-for-ever') && active?.pending.size > 0) return;
       fail('timeout', 'Execution timed out');
     }, options.timeoutMs);
-    const engine = startEngine(code, flaw, fromGuest, (error) => {
+    const engine = startEngine(code, flaws, fromGuest, (error) => {
       const memory = error.code === 'ERR_WORKER_OUT_OF_MEMORY' && !has('memory-as-runtime-error');
       fail(memory ? 'memory_limit' : 'runtime_error', error.message);
     });

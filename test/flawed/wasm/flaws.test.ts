@@ -10,6 +10,7 @@ describeFlaws({
   start: (flaw) => startFlawed(PROGRAM, flaw),
   limitMs: 5_000,
   jobs: 6,
+  together: true,
   flaws: [
     { name: 'any-version', caughtBy: ['wasm.frames.version-0', 'wasm.frames.version-2', 'wasm.frames.version-255'] },
     {

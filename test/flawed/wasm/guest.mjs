@@ -1,9 +1,9 @@
 import { decodeMessagePack } from '../../../dist/wire/msgpack/decode.js';
 import { encodeMessagePack } from '../../../dist/wire/msgpack/encode.js';
 
-/** One guest: takes bytes through `data`, and gives bytes to `write`. `flaw` is the mistake that it makes. */
-export function createGuest({ write, exit, flaw }) {
-  const is = (name) => flaw === name;
+/** One guest: takes bytes through `data`, and gives bytes to `write`. `flaws` are the mistakes that it makes. */
+export function createGuest({ write, exit, flaws }) {
+  const is = (name) => flaws.includes(name);
   const pending = new Map();
   const consumers = new Map();
   let issued = 0;

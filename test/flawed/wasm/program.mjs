@@ -3,11 +3,11 @@
 import { WebSocketServer } from 'ws';
 import { createGuest } from './guest.mjs';
 
-const flaw = process.argv.at(process.argv.indexOf('--flaw') + 1);
+const flaws = process.argv.at(process.argv.indexOf('--flaw') + 1).split(',');
 const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
 server.on('connection', (socket) => {
   const write = (bytes) => socket.send(Buffer.from(bytes), { binary: true });
-  const { data } = createGuest({ write, exit: () => socket.terminate(), flaw });
+  const { data } = createGuest({ write, exit: () => socket.terminate(), flaws });
   socket.on('message', (bytes) => data(bytes)).on('error', () => {});
 });
 server.on('listening', () => console.log(`ws://127.0.0.1:${server.address().port}`));
