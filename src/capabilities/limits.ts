@@ -12,7 +12,7 @@ export const MAX_LISTED_TOOLS = 20;
 
 /**
  * How many looks at parts of a value a schema with `uniqueItems` may take where a list somewhere has equal items: then every pair of
- * the lists that it is asked of is compared, up to 2,000 numbers or 500 small objects. A second or so of the host's time.
+ * the lists that it is asked of is compared, up to 2,000 numbers or 500 small objects. Two seconds or so of the host's time.
  */
 export const MAX_VALIDATION_READS = 5_000_000;
 
